@@ -25,8 +25,7 @@ class Stepper(Protocol):
 class Plain:
     """Backward, step, and cleared gradients, with nothing around them.
 
-    Args:
-        optimizers: by name, "generator" and "discriminator".
+    optimizers: by name, "generator" and "discriminator".
     """
 
     def __init__(self, optimizers: dict[str, torch.optim.Optimizer]):
@@ -108,9 +107,8 @@ def iteration(
 ) -> dict[str, float]:
     """One training iteration: k steps of the discriminator and one of the generator.
 
-    Args:
-        data: draws a minibatch of m examples (m, d); noise: draws m noise samples (m, noise).
-        k: discriminator steps, the algorithm's hyperparameter; 1 in the paper.
+    data: draws a minibatch of m examples (m, d); noise: draws m noise samples (m, noise).
+    k: discriminator steps, the algorithm's hyperparameter; 1 in the paper.
 
     Returns the terms of the last discriminator step and the generator's loss.
     """

@@ -18,11 +18,10 @@ MOST_MODES = 25  # a mixture of more components is a curve, not a set of modes
 class Mixture:
     """An isotropic mixture of Gaussians, equal in spread: p(x) = sum_i w_i N(x; c_i, std^2 I).
 
-    Fields:
-        centres: (K, d).
-        std: spread of every component.
-        weights: (K,), they sum to 1.
-        name: what it is called.
+    centres: (K, d).
+    std: spread of every component.
+    weights: (K,), they sum to 1.
+    name: what it is called.
     """
 
     centres: Tensor
@@ -65,25 +64,21 @@ def _mixture(name: str, centres: list | np.ndarray, std: float, weights: list[fl
     return Mixture(points, std, share / share.sum(), name)
 
 
-def _spiral(turns: float = 1.6, count: int = 160) -> np.ndarray:
-    """Points (count, 2) at equal distances along an Archimedean spiral."""
+def _spiral() -> np.ndarray:
+    """160 points (160, 2) at equal distances along an Archimedean spiral of 1.6 turns."""
     part = np.arange(1, 4001) / 4000
-    angle = 2 * math.pi * turns * part
+    angle = 2 * math.pi * 1.6 * part
     points = 3.2 * part[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
     lengths = np.append(0, np.hypot(*np.diff(points, axis=0).T).cumsum())
-    return points[np.searchsorted(lengths, lengths[-1] * (np.arange(count) + 0.5) / count)]
+    return points[np.searchsorted(lengths, lengths[-1] * (np.arange(160) + 0.5) / 160)]
 
 
-def _ring(count: int = 8, radius: float = 2.4) -> list[tuple[float, float]]:
-    angles = [2 * math.pi * i / count for i in range(count)]
-    return [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
-
-
+_RING = [(2.4 * math.cos(math.pi * i / 4), 2.4 * math.sin(math.pi * i / 4)) for i in range(8)]
 DISTRIBUTIONS = {
     "line": lambda: _mixture("one bump on the line", [[1.0]], 0.7),
     "two bumps": lambda: _mixture("two bumps on the line", [[-1.6], [1.4]], 0.45, [0.4, 0.6]),
     "three bumps": lambda: _mixture("three bumps on the line", [[-2.4], [0.0], [2.2]], 0.3, [0.3, 0.2, 0.5]),
-    "ring": lambda: _mixture("eight Gaussians on a ring", _ring(), 0.15),
+    "ring": lambda: _mixture("eight Gaussians on a ring", _RING, 0.15),
     "grid": lambda: _mixture(
         "twenty-five Gaussians on a grid", [(1.4 * x, 1.4 * y) for x in range(-2, 3) for y in range(-2, 3)], 0.12
     ),
@@ -98,7 +93,7 @@ def distribution(name: str) -> Mixture:
     return DISTRIBUTIONS[name]()
 
 
-def from_points(points: list, std: float = 0.15) -> Mixture:
+def from_points(points: list) -> Mixture:
     """A mixture with one component at each drawn point, (x, y) in [-4, 4].
 
     Raises ValueError with one sentence for no points, too many, or numbers outside the plane.
@@ -113,5 +108,4 @@ def from_points(points: list, std: float = 0.15) -> Mixture:
         raise ValueError(f"At most {MOST_POINTS} points can be drawn; there are {len(centres)}.")
     if not bool((centres.abs() <= LIMIT).all()):  # NaN fails too
         raise ValueError(f"Drawn points have to lie within {-LIMIT:g} and {LIMIT:g}.")
-    share = torch.full((len(centres),), 1 / len(centres))
-    return Mixture(centres, std, share, "drawn points")
+    return Mixture(centres, 0.15, torch.full((len(centres),), 1 / len(centres)), "drawn points")

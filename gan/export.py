@@ -11,7 +11,7 @@ from training.arguments import CommandLine, a_folder_to_write, an_existing_folde
 from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
-from training.weights import fill, load_config, save_model
+from training.weights import fill, from_json, load_config, save_model
 
 
 def save_pair(out: Path, config: GanConfig, generator: dict[str, Tensor], discriminator: dict[str, Tensor]) -> None:
@@ -37,7 +37,7 @@ def _config_and_checkpoint(run: Path, step: int | None) -> tuple[GanConfig, Path
     recipe = Run(run).recipe()
     if recipe.get("task") != "GanTask":
         raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no adversarial net.")
-    return GanConfig.from_dict(load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
+    return from_json(GanConfig, load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
 
 
 def export(run: Path, out: Path, step: int | None = None) -> int:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gan import algorithm, measure, theory
 from gan.densities import DISTRIBUTIONS, LIMIT, Mixture, distribution, from_points
-from gan.losses import OBJECTIVES, objective
+from gan.losses import OBJECTIVES, Objective, objective
 from gan.modes import Modes, count_modes
 from gan.networks import ROOT3, SMALL, Discriminator, Generator
 from training.threads import one_thread
@@ -35,11 +35,10 @@ DOTS, LINES, ALONG = 160, 11, 25  # samples, grid lines and points along them in
 class Settings:
     """What a visitor may change while it runs; `seed` begins a new game.
 
-    Fields:
-        objective: see gan.losses; k: discriminator steps per generator step; batch: minibatch m.
-        lr, lr_d: learning rates of the generator and of the discriminator.
-        width: of the generator's hidden layers, for a new game; 0 = as gan.networks.SMALL has them.
-        optimizer: "adam" (beta1 0 on the line and 0.5 in the plane, beta2 0.99) or "sgd" with momentum 0.5.
+    objective: see gan.losses; k: discriminator steps per generator step; batch: minibatch m.
+    lr, lr_d: learning rates of the generator and of the discriminator.
+    width: of the generator's hidden layers, for a new game; 0 = as gan.networks.SMALL has them.
+    optimizer: "adam" (beta1 0 on the line and 0.5 in the plane, beta2 0.99) or "sgd" with momentum 0.5.
     """
 
     objective: str = "non-saturating"
@@ -103,10 +102,9 @@ class Moment:
 class Laboratory:
     """A game on one distribution.
 
-    Args:
-        name: of a distribution in gan.densities, or "drawn".
-        settings: see Settings; None = those that suit the distribution.
-        points: pairs (x, y), for "drawn" alone.
+    name: of a distribution in gan.densities, or "drawn".
+    settings: see Settings; None = those that suit the distribution.
+    points: pairs (x, y), for "drawn" alone.
 
     Every public method holds the lock, so that a click and a running game never meet. Raises ValueError with one
     sentence for an unknown distribution or impossible settings.
@@ -123,7 +121,6 @@ class Laboratory:
         config = SMALL[self.mixture.dimensions]
         if self.settings.width:
             config = replace(config, generator=(self.settings.width,) * len(config.generator))
-            config.check()
         self.generator = Generator(config, self.random).eval()
         self.discriminator = Discriminator(config, self.random).eval()
         self.data = measure.data_density(self.mixture)
@@ -162,8 +159,7 @@ class Laboratory:
             for _ in range(iterations):
                 if halt is not None and halt.is_set():
                     return
-                game = self.generator, self.discriminator, self._objective, self._data, self._noise, self._plain
-                terms = algorithm.iteration(*game, self.settings.k)
+                terms = algorithm.iteration(*self._game, self._data, self._noise, self._plain, self.settings.k)
                 self._check(terms)
                 self.iteration += 1
                 self.d_steps += self.settings.k
@@ -175,10 +171,7 @@ class Laboratory:
         """One step of the discriminator alone."""
 
         def act() -> None:
-            x, z = self._data(), self._noise()
-            self._check(
-                algorithm.discriminator_step(self.generator, self.discriminator, self._objective, x, z, self._plain)
-            )
+            self._check(algorithm.discriminator_step(*self._game, self._data(), self._noise(), self._plain))
             self.d_steps += 1
 
         self._act(act)
@@ -187,8 +180,7 @@ class Laboratory:
         """One step of the generator alone."""
 
         def act() -> None:
-            z = self._noise()
-            self._check(algorithm.generator_step(self.generator, self.discriminator, self._objective, z, self._plain))
+            self._check(algorithm.generator_step(*self._game, self._noise(), self._plain))
             self.g_steps += 1
 
         self._act(act)
@@ -260,8 +252,8 @@ class Laboratory:
         with self._alone():
             here, note = self.at, (self.failed, self.note)
             places = torch.linspace(0, here, min(most, here + 1)).round().int().tolist()
+            out = []
             try:
-                out = []
                 for place in places:
                     self.back(place)
                     out.append(self.picture())
@@ -286,6 +278,10 @@ class Laboratory:
     @property
     def _objective(self):
         return objective(self.settings.objective)
+
+    @property
+    def _game(self) -> tuple[Generator, Discriminator, Objective]:
+        return self.generator, self.discriminator, self._objective
 
     def _data(self) -> Tensor:
         return self.mixture.sample(self.settings.batch, self.random)
@@ -329,9 +325,9 @@ class Laboratory:
                 )
 
     def _check(self, terms: dict[str, float]) -> None:
-        if not all(math.isfinite(value) for value in terms.values()):
-            name = next(name for name, value in terms.items() if not math.isfinite(value))
-            raise FloatingPointError(f"'{name.replace('_', ' ')}' is no longer a finite number.")
+        for name, value in terms.items():
+            if not math.isfinite(value):
+                raise FloatingPointError(f"'{name.replace('_', ' ')}' is no longer a finite number.")
 
     def _note_moment(self) -> None:
         self._measures = None
@@ -344,23 +340,22 @@ class Laboratory:
         numbers = (algorithm.value(p_real, p_fake), state.criterion, state.theorem, state.jsd, state.error)
         if not all(math.isfinite(number) for number in numbers):
             raise FloatingPointError("The discriminator is no longer a finite number.")
-        count = float(modes.count) if modes else math.nan
+        found = float(modes.count) if modes else math.nan
         self.rows.append(
-            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), count)
+            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), found)
         )
         if len(self.moments) >= MOST_MOMENTS:
             self.moments = self.moments[::2]
         if len(self.rows) >= MOST_ROWS:
-            rows = sorted(
-                {moment.row for moment in self.moments} | set(range(0, len(self.rows), 2)) | {len(self.rows) - 1}
-            )
+            count = len(self.rows)
+            rows = sorted({moment.row for moment in self.moments} | {*range(0, count, 2), count - 1})
             places = {row: place for place, row in enumerate(rows)}
             self.rows = [self.rows[row] for row in rows]
             for moment in self.moments:
                 moment.row = places[moment.row]
         state_now = {
-            "generator": {k: v.clone() for k, v in self.generator.state_dict().items()},
-            "discriminator": {k: v.clone() for k, v in self.discriminator.state_dict().items()},
+            "generator": copy.deepcopy(self.generator.state_dict()),
+            "discriminator": copy.deepcopy(self.discriminator.state_dict()),
             "optimizers": {k: copy.deepcopy(o.state_dict()) for k, o in self._plain.optimizers.items()},
             "kind": self.settings.optimizer,
             "random": self.random.get_state(),

@@ -53,11 +53,10 @@ def hinge_g(fake: Tensor) -> Tensor:
 class Objective(NamedTuple):
     """One pair of losses, both to be minimised.
 
-    Fields:
-        d: of the discriminator, d(real logits, fake logits).
-        g: of the generator, g(fake logits).
-        formula_d, formula_g: the two as text, t(x) being the discriminator's output before any sigmoid.
-        probability: output t -> what stands for D(x), in [0, 1].
+    d: of the discriminator, d(real logits, fake logits).
+    g: of the generator, g(fake logits).
+    formula_d, formula_g: the two as text, t(x) being the discriminator's output before any sigmoid.
+    probability: output t -> what stands for D(x), in [0, 1].
     """
 
     d: Callable[[Tensor, Tensor], Tensor]

@@ -20,12 +20,11 @@ MASS = 0.05  # density from which on p + q has mass
 class State:
     """Everything that Figure 1 shows, measured. On the line the arrays are (240,), in the plane (64, 64).
 
-    Fields:
-        data, generator: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
-            bound of that of the densities themselves.
-        d: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
-        jsd: by quadrature; theorem: -log 4 + 2 JSD; criterion: C(G) by equation 4 from samples.
-        error: mean |D - D*| where p + q has mass.
+    data, generator: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
+        bound of that of the densities themselves.
+    d: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
+    jsd: by quadrature; theorem: -log 4 + 2 JSD; criterion: C(G) by equation 4 from samples.
+    error: mean |D - D*| where p + q has mass.
     """
 
     data: Tensor
@@ -80,9 +79,8 @@ def measure(
 ) -> State:
     """Measures both networks.
 
-    Args:
-        data: p_data on the grid, from `data_density`.
-        real, fake: samples (n, d) of the data and of G, for C(G) of equation 4.
+    data: p_data on the grid, from `data_density`.
+    real, fake: samples (n, d) of the data and of G, for C(G) of equation 4.
     """
     dimensions = generator.config.data
     cell = (2 * LIMIT / CELLS[dimensions]) ** dimensions
@@ -91,16 +89,9 @@ def measure(
     d = objective.probability(discriminator(grid(dimensions))).view(data.shape)
     jsd = theory.jsd(data, q, cell)
     mass = data + q > MASS
-    return State(
-        data,
-        q,
-        d,
-        best,
-        jsd,
-        -theory.LOG4 + 2 * jsd,
-        theory.criterion_from_samples(_at(best, real), _at(best, fake)),
-        float((d - best).abs()[mass].mean()),
-    )
+    criterion = theory.criterion_from_samples(_at(best, real), _at(best, fake))
+    error = float((d - best).abs()[mass].mean())
+    return State(data, q, d, best, jsd, -theory.LOG4 + 2 * jsd, criterion, error)
 
 
 def _at(values: Tensor, points: Tensor) -> Tensor:

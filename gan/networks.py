@@ -17,17 +17,16 @@ ROOT3 = 3**0.5  # z uniform in [-sqrt 3, sqrt 3] has variance 1
 class GanConfig:
     """Sizes of both networks; the defaults are those of the authors' code for handwritten digits.
 
-    Fields:
-        data: size d of one x.
-        noise: size of one z, uniform in [-sqrt 3, sqrt 3].
-        generator: widths of the generator's hidden layers.
-        activation: of those layers, "relu" (the paper) or "tanh" (smooth, for densities one wants to look at).
-        output: of the generator, "sigmoid" for pixels in [0, 1] or "linear".
-        scale: factor on a linear output.
-        discriminator: numbers of maxout units of the discriminator's hidden layers.
-        pieces: linear pieces of each maxout unit.
-        keep_input, keep_hidden: probabilities with which dropout keeps an input of the first and of the later layers.
-        range_g, range_d: weights begin uniform in [-range, range]; 0 = in +-1/sqrt(inputs).
+    data: size d of one x.
+    noise: size of one z, uniform in [-sqrt 3, sqrt 3].
+    generator: widths of the generator's hidden layers.
+    activation: of those layers, "relu" (the paper) or "tanh" (smooth, for densities one wants to look at).
+    output: of the generator, "sigmoid" for pixels in [0, 1] or "linear".
+    scale: factor on a linear output.
+    discriminator: numbers of maxout units of the discriminator's hidden layers.
+    pieces: linear pieces of each maxout unit.
+    keep_input, keep_hidden: probabilities with which dropout keeps an input of the first and of the later layers.
+    range_g, range_d: weights begin uniform in [-range, range]; 0 = in +-1/sqrt(inputs).
     """
 
     data: int = 784
@@ -43,14 +42,7 @@ class GanConfig:
     range_g: float = 0.05
     range_d: float = 0.005
 
-    @classmethod
-    def from_dict(cls, values: dict) -> GanConfig:
-        """Reads what `dataclasses.asdict` wrote. Raises ValueError for unknown or impossible fields."""
-        config = from_json(cls, values)
-        config.check()
-        return config
-
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Raises ValueError with one sentence for sizes that make no network."""
         sizes = (self.data, self.noise, self.pieces, *self.generator, *self.discriminator)
         if not all(isinstance(size, int) and 1 <= size <= 2**16 for size in sizes):
@@ -77,7 +69,7 @@ def uniform_(layer: nn.Linear, bound: float, generator: torch.Generator | None) 
 
 
 class Maxout(nn.Module):
-    """h_i(x) = max_j x^T W_ij + b_ij (Goodfellow et al. 2013, eq. 1). forward: (B, inputs) -> (B, units)."""
+    """h_i(x) = max_j x^T W_ij + b_ij (Goodfellow et al. 2013, eq. 1)."""
 
     def __init__(self, inputs: int, units: int, pieces: int):
         super().__init__()
@@ -157,5 +149,5 @@ class Pair(nn.Module):
     def from_pretrained(cls, folder) -> Pair:
         """Reads config.json and model.safetensors. Raises ValueError with one sentence when they are no such pair."""
         config, state = load_model(folder)
-        sizes = GanConfig.from_dict(config)
+        sizes = from_json(GanConfig, config)
         return build(lambda: cls(sizes), state, "these adversarial networks").eval()

@@ -39,20 +39,13 @@ def squared_distances(x: Tensor, samples: Tensor) -> Tensor:
 def log_likelihoods(x: Tensor, samples: Tensor, sigmas: tuple[float, ...]) -> Tensor:
     """log 1/n sum_i N(x; sample_i, sigma^2 I) of each x (N, d) for each sigma, as (sigmas, N)."""
     n, d = samples.shape
-    rows = []
+    norms = [d * math.log(s * math.sqrt(2 * math.pi)) for s in sigmas]
+    columns = []
     for part in x.split(BATCH):
         distances = squared_distances(part, samples)
-        rows.append(
-            torch.stack(
-                [
-                    torch.logsumexp(-distances / (2 * s * s), 1).double()
-                    - math.log(n)
-                    - d * math.log(s * math.sqrt(2 * math.pi))
-                    for s in sigmas
-                ]
-            )
-        )
-    return torch.cat(rows, 1)
+        sums = (torch.logsumexp(-distances / (2 * s * s), 1).double() - math.log(n) for s in sigmas)
+        columns.append(torch.stack([row - norm for row, norm in zip(sums, norms)]))
+    return torch.cat(columns, 1)
 
 
 def evaluate(samples: Tensor, valid: Tensor, test: Tensor, sigmas: tuple[float, ...] = SIGMAS) -> Score:

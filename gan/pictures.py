@@ -11,6 +11,7 @@ from gan.digits import SIDE
 
 PAPER, INK, GREEN, BLUE = (255, 255, 255), (31, 27, 24), (46, 125, 80), (40, 90, 170)
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp")  # of the pictures that can be written
+GAP = 2  # pixels around each digit of a sheet
 SIZE = 480  # pixels of a drawn plane
 
 
@@ -19,7 +20,7 @@ def to_pictures(rows: Tensor) -> np.ndarray:
     return (rows.detach().clamp(0, 1) * 255).round().byte().view(-1, SIDE, SIDE).numpy()
 
 
-def sheet(rows: Tensor, columns: int = 8, neighbours: Tensor | None = None, gap: int = 2) -> np.ndarray:
+def sheet(rows: Tensor, columns: int = 8, neighbours: Tensor | None = None) -> np.ndarray:
     """Digits (n, 784) side by side as one grey picture, white on black.
 
     neighbours: (n, 784), drawn to the right of each digit within a brighter frame, as in Figure 2.
@@ -29,9 +30,9 @@ def sheet(rows: Tensor, columns: int = 8, neighbours: Tensor | None = None, gap:
     wide = SIDE * (2 if beside is not None else 1)
     columns = max(1, min(columns, len(pictures)))
     lines = -(-len(pictures) // columns)
-    out = np.full((lines * (SIDE + gap) + gap, columns * (wide + gap) + gap), 60, np.uint8)
+    out = np.full((lines * (SIDE + GAP) + GAP, columns * (wide + GAP) + GAP), 60, np.uint8)
     for i, picture in enumerate(pictures):
-        y, x = (i // columns) * (SIDE + gap) + gap, (i % columns) * (wide + gap) + gap
+        y, x = (i // columns) * (SIDE + GAP) + GAP, (i % columns) * (wide + GAP) + GAP
         out[y : y + SIDE, x : x + SIDE] = picture
         if beside is not None:
             out[y : y + SIDE, x + SIDE : x + 2 * SIDE] = beside[i]

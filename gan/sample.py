@@ -22,16 +22,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
     parser.add_argument("--count", type=integer(1, MOST_DIGITS), default=64)
     parser.add_argument("--seed", type=a_seed, default=0)
-    parser.add_argument(
-        "--out",
-        type=a_file_to_write(*pictures.ENDINGS),
-        required=True,
-        metavar="FILE",
-        help="picture to write: PNG, JPEG or WebP, as its name ends",
-    )
-    parser.add_argument(
-        "--data", type=an_existing_folder, metavar="DIR", help="digits: show the nearest training digit beside each"
-    )
+    out, data = "picture to write: PNG, JPEG or WebP, as its name ends", "digits: show the nearest one beside each"
+    parser.add_argument("--out", type=a_file_to_write(*pictures.ENDINGS), required=True, metavar="FILE", help=out)
+    parser.add_argument("--data", type=an_existing_folder, metavar="DIR", help=data)
     parser.add_argument("--walk", action="store_true", help="walk from each sample to the next in z, a row for each")
     options = parser.parse_args(argv)
     pair = sampling.load(options.model)
@@ -43,8 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         walks = [sampling.decode(pair.generator, sampling.walk(a, b, COLUMNS)) for a, b in ends]
         picture = pictures.sheet(torch.cat(walks), COLUMNS)
     else:
-        rows = sampling.decode(pair.generator, z)
-        beside = None
+        rows, beside = sampling.decode(pair.generator, z), None
         if options.data:
             training = read_digits(options.data).train
             beside = training[sampling.nearest(rows, training)[0]]

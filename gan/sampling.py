@@ -21,8 +21,7 @@ def load(model: str | Path) -> Pair:
     Raises FileNotFoundError or ValueError with one sentence when there is none.
     """
     expect("model", model, (str, Path), "a name or a folder")
-    folder = Path(model)
-    return Pair.from_pretrained(folder if folder.is_dir() else assets.model_dir(str(model)))
+    return Pair.from_pretrained(assets.model_or_dir(model))
 
 
 def noise(generator: Generator, count: int, seed: int) -> Tensor:

@@ -18,8 +18,8 @@ from gan.modes import count_modes
 from gan.networks import SMALL, Discriminator, GanConfig, Generator
 from gan.parzen import SIGMAS
 from gan.sampling import decode
-from training import Recipe, Task
-from training.recipe import AT_LEAST_1, MOST, read_presets, setting
+from training.recipe import AT_LEAST_1, MOST, Recipe, read_presets, setting
+from training.task import Task
 from training.weights import save_config
 
 SHEET = 64  # digits of a sample sheet
@@ -85,7 +85,7 @@ def network_config(recipe: GanRecipe) -> GanConfig:
     """The networks that a recipe trains."""
     base = SMALL[distribution(recipe.data).dimensions] if recipe.data in DISTRIBUTIONS else GanConfig()
     generator, discriminator = (recipe.hidden,) * len(base.generator), (recipe.units,) * len(base.discriminator)
-    config = dataclasses.replace(
+    return dataclasses.replace(
         base,
         noise=recipe.noise or base.noise,
         generator=generator if recipe.hidden else base.generator,
@@ -93,8 +93,6 @@ def network_config(recipe: GanRecipe) -> GanConfig:
         pieces=recipe.pieces or base.pieces,
         range_d=recipe.range_d if recipe.range_d >= 0 else base.range_d,
     )
-    config.check()
-    return config
 
 
 def optimizer_of(network: nn.Module, lr: float, recipe: GanRecipe) -> torch.optim.Optimizer:
@@ -136,24 +134,16 @@ class GanTask(Task):
         factor = self.recipe.decay ** -(step - 1)
         if step > self.recipe.steps * (1 - self.recipe.final_share):
             factor *= self.recipe.final_rate
-        lowest = self.recipe.lowest
-        return {
-            "generator": max(lowest, self.recipe.lr * factor),
-            "discriminator": max(lowest, self.recipe.lr_d * factor),
-        }
+        rates = {"generator": self.recipe.lr, "discriminator": self.recipe.lr_d}
+        return {name: max(self.recipe.lowest, rate * factor) for name, rate in rates.items()}
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> dict:
         """k minibatches of data, and k + 1 of noise, of this process's share."""
         recipe = self.recipe
-        rng = torch.Generator().manual_seed(
-            int(np.random.SeedSequence([recipe.seed, step, micro]).generate_state(1)[0])
-        )
-        whole = recipe.batch
-        x = [
-            self._data(whole, rng, (step - 1) * recipe.accumulate * recipe.k + micro * recipe.k + i)
-            for i in range(recipe.k)
-        ]
-        z = [self.generator.noise(whole, rng) for _ in range(recipe.k + 1)]
+        seed = np.random.SeedSequence([recipe.seed, step, micro]).generate_state(1)[0]
+        rng, first = torch.Generator().manual_seed(int(seed)), ((step - 1) * recipe.accumulate + micro) * recipe.k
+        x = [self._data(recipe.batch, rng, first + i) for i in range(recipe.k)]
+        z = [self.generator.noise(recipe.batch, rng) for _ in range(recipe.k + 1)]
         return {"x": [part[rank::world] for part in x], "z": [part[rank::world] for part in z], "step": step}
 
     def _data(self, count: int, rng: torch.Generator, number: int) -> Tensor:
@@ -207,12 +197,9 @@ class GanTask(Task):
     def measure_state(self) -> measure.State:
         """Densities, D and D*, C(G) and JSD; of a known distribution only."""
         assert self.mixture is not None, "nobody knows the density of digits"
-        generator = copy.deepcopy(self.generator).cpu()
-        discriminator = copy.deepcopy(self.modules["discriminator"]).cpu()
+        generator, critic = copy.deepcopy(self.generator).cpu(), copy.deepcopy(self.modules["discriminator"]).cpu()
         real = self.mixture.sample(MEASURE_SAMPLES, torch.Generator().manual_seed(2))
-        return measure.measure(
-            generator, discriminator, self.objective, self.density, real, self.draw(MEASURE_SAMPLES, 3)
-        )
+        return measure.measure(generator, critic, self.objective, self.density, real, self.draw(MEASURE_SAMPLES, 3))
 
     def evaluate(self) -> dict[str, float]:
         """Of digits the Parzen window's log-likelihood, else JSD, C(G), the error of D and the modes covered."""

@@ -1,17 +1,5 @@
 """What every training recipe shares: run folder, event log, checkpoints, stop and resume, launching."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from training.checkpoint import average_checkpoints, latest_checkpoint
-    from training.command import launch
-    from training.loop import TrainingError, fit
-    from training.recipe import Recipe
-    from training.run import Run
-    from training.task import Task
-
-__all__ = ["Recipe", "Run", "Task", "TrainingError", "average_checkpoints", "fit", "latest_checkpoint", "launch"]
-
 _HOMES = {
     "Recipe": "recipe",
     "Run": "run",

@@ -11,8 +11,7 @@ _BESIDE = Path(__file__).resolve().parents[1]
 def assets_dir() -> Path:
     """Folder that holds `models/` and `examples/`.
 
-    Raises:
-        FileNotFoundError: if neither a checkout nor an installed wheel carries it.
+    Raises FileNotFoundError if neither a checkout nor an installed wheel carries it.
     """
     for name in ("assets", "atelier_assets"):
         folder = _BESIDE / name
@@ -35,9 +34,7 @@ def list_models() -> list[str]:
 def model_dir(name: str) -> Path:
     """Folder of the shipped model `name`: `CARD.md`, `config.json`, `model.safetensors` and a tokenizer if it has one;
     a model of several networks has one such folder for each of them.
-
-    Raises:
-        FileNotFoundError: with the known names, if no such model is shipped.
+    Raises FileNotFoundError, with the known names, if no such model is shipped.
     """
     names = list_models()
     # Only listed names are joined to a path, so a name can never point outside the folder.

@@ -97,8 +97,7 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     models = load_file(folder / "model.safetensors")
     for name, module in task.modules.items():
-        own = {k[len(name) + 1 :]: v for k, v in models.items() if k.startswith(name + "/")}
-        fill(module, own, f"the module '{name}' of this recipe")
+        fill(module, _below(models, name), f"the module '{name}' of this recipe")
     tensors = load_file(folder / "optimizer.safetensors")
     for name, optimizer in task.optimizers.items():
         values: dict[int, dict[str, Tensor]] = {}
@@ -114,6 +113,11 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
     return state, generators
 
 
+def _below(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    """What is called `name`/KEY, by its KEY."""
+    return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
+
+
 def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
     """Deletes all but the newest `keep_last` checkpoints and the one of update `best`."""
     for folder in list_checkpoints(checkpoints)[:-keep_last]:
@@ -123,8 +127,7 @@ def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
 
 def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
     """One module's state_dict out of a checkpoint folder."""
-    models = load_file(Path(checkpoint) / "model.safetensors")
-    state = {k[len(module) + 1 :]: v for k, v in models.items() if k.startswith(module + "/")}
+    state = _below(load_file(Path(checkpoint) / "model.safetensors"), module)
     if not state:
         raise ValueError(f"The checkpoint '{Path(checkpoint).name}' holds no module named '{module}'.")
     return state

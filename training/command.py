@@ -67,9 +67,8 @@ def launch(
 ) -> int:
     """Parses `argv`, builds the recipe and the task, and trains; returns the exit status.
 
-    Args:
-        build: makes the Task from a finished recipe.
-        presets: name -> the fields that differ from the dataclass's defaults. The first one is the default.
+    build: makes the Task from a finished recipe.
+    presets: name -> the fields that differ from the dataclass's defaults. The first one is the default.
 
     With `--resume` the recipe of the run folder is used, with `--fork` that of the other run, and the fields given on
     the command line over it.
@@ -100,38 +99,29 @@ def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: s
     first = next(iter(presets))
     parser.add_argument("--preset", choices=list(presets), default=first, help=f"where to begin (default: {first})")
     parser.add_argument("--run", type=a_folder_to_write, metavar="DIR", help="run folder")
-    parser.add_argument(
-        "--time", type=integer(1), metavar="N", help="only time N updates: print seconds a step, keep nothing"
-    )
+    timing_help = "only time N updates: print seconds a step, keep nothing"
+    parser.add_argument("--time", type=integer(1), metavar="N", help=timing_help)
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
     parser.add_argument("--fork-step", type=integer(), metavar="N", help="of its checkpoint of update N instead")
-    parser.add_argument(
-        "--export", type=a_folder_to_write, metavar="DIR", help="write the trained weights there at the end"
-    )
+    parser.add_argument("--export", type=a_folder_to_write, metavar="DIR", help="write the trained weights there")
     fields = parser.add_argument_group("fields of the recipe", "They go before what the preset says.")
     hints, meanings = typing.get_type_hints(recipe_class), recipe_class.meanings()
     for field in dataclasses.fields(recipe_class):
         kind = hints[field.name]
-        convert = CONVERT.get(kind, str)
-        alone: dict[str, Any] = (
-            {"nargs": "?", "const": True} if kind is bool else {}
-        )  # `--compile` by itself means `--compile true`
+        # `--compile` by itself means `--compile true`.
+        alone: dict[str, Any] = {"nargs": "?", "const": True} if kind is bool else {}
         fields.add_argument(
             f"--{field.name.replace('_', '-')}",
-            type=convert,
-            default=None,
+            type=CONVERT.get(kind, str),
             metavar=kind.__name__.upper() if hasattr(kind, "__name__") else "VALUE",
             help=f"{meanings[field.name]} (default: {field.default!r})".replace("%", "%%"),
             **alone,
         )
-    lines = [
-        f"  {name}: {', '.join(f'{field} {value!r}' for field, value in preset.items())}"
-        for name, preset in presets.items()
-    ]
-    parser.epilog = "\n".join(
-        textwrap.fill(line, 100, subsequent_indent="    ") for line in ["What the presets set:", *lines]
-    )
+    parser.epilog = "What the presets set:"
+    for name, preset in presets.items():
+        line = f"  {name}: {', '.join(f'{field} {value!r}' for field, value in preset.items())}"
+        parser.epilog += "\n" + textwrap.fill(line, 100, subsequent_indent="    ")
     return parser
 
 
@@ -157,9 +147,7 @@ def _work(
         run.beat("preparing")
     if options.fork:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise ValueError(
-                "A fork is made by one process; stop it after its first update and resume it with several."
-            )
+            raise ValueError("One process makes a fork; stop it after its first update and resume it with several.")
         fields = fork(run, Run(options.fork), options.fork_step)
     recipe = recipe_class.restore(fields, **overrides)
     recipe.check()
@@ -200,11 +188,10 @@ def timing(build: Callable[[R], Task], recipe: R, updates: int, evaluation: bool
         logs = [event for event in Run(run).events() if event["event"] == "log"]
     times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
     cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1 :])) or [0.0]
-    parameters = sum(p.numel() for p in task.modules["model"].parameters())
     figures = {
         "seconds_per_step": times[len(times) // 2],
         "cpu_seconds_per_step": cpu[len(cpu) // 2],
-        "parameters": parameters,
+        "parameters": sum(p.numel() for p in task.modules["model"].parameters()),
         "memory_mb": logs[-1]["memory_mb"],
     }
     if evaluation:

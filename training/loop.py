@@ -7,6 +7,7 @@ for every update:
     asked to stop, out of patience or at a limit: save and return
 """
 
+import contextlib
 import errno
 import math
 import os
@@ -46,12 +47,11 @@ def fit(
 ) -> str:
     """Trains `task` to `recipe.steps` updates in the run folder; returns 'finished' or 'stopped'.
 
-    Args:
-        folder: a path, or a Run whose lock the caller may hold already.
-        resume: goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as without the
-            interruption (same machine, torch version and number of threads).
-        quiet: prints nothing.
-        before_update: called with the number of each update before it is made.
+    folder: a path, or a Run whose lock the caller may hold already.
+    resume: goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as without the
+        interruption (same machine, torch version and number of threads).
+    quiet: prints nothing.
+    before_update: called with the number of each update before it is made.
 
     SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint; so do the
     recipe's limits. It is finished early when `recipe.patience` evaluations in a row were no better than the best.
@@ -141,8 +141,7 @@ def _begin(
 class _Loop:
     """One call of `fit` from its first update to its last, and what it has to remember in between.
 
-    Attributes:
-        first: number of updates that were done before. best: see `_compare`. seconds: spent before, over all resumes.
+    first: number of updates that were done before. best: see `_compare`. seconds: spent before, over all resumes.
     """
 
     def __init__(
@@ -201,7 +200,11 @@ class _Loop:
                 group["lr"] = rate
         batches = []
         for _ in range(self.recipe.accumulate):
-            batch = _to_device(next(self.batches), self.accelerator.device)
+            batch = next(self.batches)
+            if self.accelerator.device.type != "cpu":
+                from accelerate.utils import send_to_device
+
+                batch = send_to_device(batch, self.accelerator.device)
             self.items += task.count(batch)
             batches.append(batch)
         terms = task.update(batches, trainer)
@@ -333,14 +336,12 @@ def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
 
 def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
     """Raises TrainingError that names the first loss term, or else the gradient, that is not finite."""
-    bad = next(
-        (f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), ""
-    )
-    if not bad and trainer.bad_gradient:
-        bad = f"The gradient of '{trainer.bad_gradient}' became {trainer.gradient_norms[trainer.bad_gradient]}"
+    bad = [f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)]
+    if trainer.bad_gradient:
+        bad += [f"The gradient of '{trainer.bad_gradient}' became {trainer.gradient_norms[trainer.bad_gradient]}"]
     if bad:
         raise TrainingError(
-            f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
+            f"{bad[0]} at update {step}; the run stopped and its last checkpoint is good. "
             "Lower the learning rate and resume."
         )
 
@@ -415,11 +416,9 @@ def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, bes
 
 
 def _disk(error: OSError) -> str:
-    return (
-        "The disk is full"
-        if error.errno == errno.ENOSPC
-        else f"The disk refused to be written or read ({error.strerror or error})"
-    )
+    if error.errno == errno.ENOSPC:
+        return "The disk is full"
+    return f"The disk refused to be written or read ({error.strerror or error})"
 
 
 def _generators(accelerator) -> dict[str, Tensor]:
@@ -452,18 +451,6 @@ def _train_mode(task: Task, on: bool) -> None:
         module.train(on and any(p.requires_grad for p in module.parameters()))
 
 
-def _to_device(batch: Any, device: torch.device) -> Any:
-    if device.type == "cpu":
-        return batch
-    if hasattr(batch, "to"):
-        return batch.to(device)
-    if isinstance(batch, dict):
-        return {k: _to_device(v, device) for k, v in batch.items()}
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(_to_device(v, device) for v in batch)
-    return batch
-
-
 def _memory_mb() -> float:
     """Largest resident memory of this process so far, in MB; on CUDA the largest allocation."""
     if torch.cuda.is_available():
@@ -487,7 +474,5 @@ def _on_signals(stop: threading.Event):
 
 def log_quietly(run: Run, event: str, **fields: Any) -> None:
     """`Run.log`, where a full disk is no further error."""
-    try:
+    with contextlib.suppress(OSError):  # the caller's exception says that the disk is full
         run.log(event, **fields)
-    except OSError:  # the disk is full: the caller's exception says so
-        return

@@ -9,18 +9,19 @@ import ctypes
 import functools
 from typing import Any
 
-# glibc's malloc.h: (parameter, value)
-ONE_ARENA = (-8, 1)  # M_ARENA_MAX: memory that is free in one thread's own arena is of no use to the others
-NO_MAPPING = (-4, 0)  # M_MMAP_MAX: how many blocks may come from the system by themselves
-NO_TRIMMING = (-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: bytes free at the end, above which they are handed back
-BY_64_MIB = (-2, 64 << 20)  # M_TOP_PAD: bytes that are asked for beyond what is needed
+SETTINGS = (  # of glibc's malloc.h: parameter, value
+    (-8, 1),  # M_ARENA_MAX: memory that is free in one thread's own arena is of no use to the others
+    (-4, 0),  # M_MMAP_MAX: how many blocks may come from the system by themselves
+    (-1, (1 << 31) - 1),  # M_TRIM_THRESHOLD: bytes free at the end, above which they are handed back
+    (-2, 64 << 20),  # M_TOP_PAD: bytes that are asked for beyond what is needed
+)
 
 
 def keep_memory() -> None:
     """Lets this process keep what it has freed until `give_back_memory`; for programs, before their first thread."""
     choose = getattr(_libc(), "mallopt", None)
     if choose is not None:
-        for parameter, value in (ONE_ARENA, NO_MAPPING, NO_TRIMMING, BY_64_MIB):
+        for parameter, value in SETTINGS:
             choose(parameter, value)
 
 

@@ -52,11 +52,10 @@ def _together(matrices: list[Tensor]) -> list[list[Tensor]]:
     return list(groups.values())
 
 
-def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
+def orthogonal(matrix: Tensor) -> Tensor:
     """The nearest orthogonal matrix, roughly: singular values between about 0.7 and 1.2 (Jordan et al. 2024).
 
     matrix: (m, n), or several (k, m, n); it is not changed.
-    steps: of Newton and Schulz's iteration.
     Returns the same shape in bf16 where the hardware has it, otherwise in fp32.
     """
     a, b, c = 3.4445, -4.775, 2.0315  # the quintic a x + b x^3 + c x^5 drives every singular value towards 1
@@ -65,22 +64,16 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
     x = x.mT if tall else x
     x.div_(x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7))
     product = torch.addmm if x.dim() == 2 else torch.baddbmm
-    for _ in range(steps):
+    for _ in range(5):  # Newton and Schulz
         gram = x @ x.mT
         x = product(x, product(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
 
 
-def muon_and_adam(
-    module: nn.Module, momentum: float = 0.95, betas: tuple[float, float] = (0.9, 0.98), eps: float = 1e-9
-) -> dict[str, Optimizer]:
-    """Muon for the matrices of all linear layers, Adam for embeddings, biases and norms.
+def muon_and_adam(module: nn.Module) -> dict[str, Optimizer]:
+    """Muon for the matrices of all linear layers of a network, Adam for embeddings, biases and norms.
 
     Both move a weight by about as much, so one rate serves both. No weight decay.
-
-    module: the network.
-    momentum: Muon's.
-    betas, eps: Adam's.
     Returns {"matrices": Muon, "model": Adam}, each with rate 0 until the loop sets it.
     """
     linear = {id(m.weight) for m in module.modules() if isinstance(m, nn.Linear) and m.weight.requires_grad}
@@ -89,6 +82,6 @@ def muon_and_adam(
     matrices = [p for p in module.parameters() if id(p) in ids]
     rest = [p for p in module.parameters() if id(p) not in ids and p.requires_grad]
     return {
-        "matrices": Muon(matrices, momentum),
-        "model": torch.optim.Adam(rest, lr=0.0, betas=betas, eps=eps, fused=True),
+        "matrices": Muon(matrices),
+        "model": torch.optim.Adam(rest, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True),
     }

@@ -41,9 +41,8 @@ class Recipe:
 
     The whole dataclass is written to `recipe.json`, so a run folder explains itself.
 
-    Attributes:
-        former: fields that recipes of earlier versions have, and the value under which they did nothing.
-        bounds: the least and the most of a number by its field, where not 0 and `MOST`; each class gives its own.
+    former: fields that recipes of earlier versions have, and the value under which they did nothing.
+    bounds: the least and the most of a number by its field, where not 0 and `MOST`; each class gives its own.
     """
 
     # Without annotations, which would make them fields.
@@ -118,7 +117,6 @@ class Recipe:
             raise ValueError(f"{name} must be a finite number, but is {value}.")
         limits = (vars(kind).get("bounds", {}).get(name) for kind in type(self).__mro__)
         least, most = next((bounds for bounds in limits if bounds), (0, MOST))
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, but is {value}.")
-        if value > most:
-            raise ValueError(f"{name} must be at most {most:,}, but is {value}.")
+        if not least <= value <= most:
+            bound = f"at least {least}" if value < least else f"at most {most:,}"
+            raise ValueError(f"{name} must be {bound}, but is {value}.")

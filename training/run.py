@@ -15,6 +15,7 @@ RUN/lock                        held (flock) by the process that trains; it name
 RUN/STOP                        asks that process to finish the step, save and end
 """
 
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -116,10 +117,9 @@ class Run:
     def beat(self, phase: str, step: int = 0, losses: dict[str, float] | None = None) -> None:
         """Leaves a sign of life in heartbeat.json, at most every `BEAT_SECONDS` seconds while the phase stays the same.
 
-        Args:
-            phase: "preparing", "training", "evaluating" or "saving".
-            step: update that is worked on, or was made last.
-            losses: of that update, by name.
+        phase: "preparing", "training", "evaluating" or "saving".
+        step: update that is worked on, or was made last.
+        losses: of that update, by name.
 
         A disk that refuses it does not end the training: nothing depends on this file.
         """
@@ -128,10 +128,8 @@ class Run:
             return
         self._beat = (phase, now)
         beat = {"phase": phase, "step": step, "losses": losses or {}, "process": os.getpid(), "time": time.time()}
-        try:
+        with contextlib.suppress(OSError):
             write_atomic(self.folder / "heartbeat.json", json.dumps(_plain(beat)))
-        except OSError:
-            pass
 
     def rewind(self, step: int) -> None:
         """Drops what the log says of updates after `step`: a resumed run writes those lines again."""
@@ -160,15 +158,18 @@ class Run:
         """What the page started here last: `shell` (the command as text), `process` (number), `time`; or empty."""
         return self._read("command.json") or {}
 
-    def output(self, lines: int = 40) -> list[str]:
-        """The last lines that the process printed, where the page started it."""
+    def _tail(self, name: str, size: int) -> list[str]:
+        """The lines in the last `size` bytes of a file of the folder; none where there is no such file."""
         try:
-            with open(self.folder / "output.log", "rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
-                text = file.read().decode("utf-8", errors="replace")
+            with open(self.folder / name, "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+                return file.read().decode("utf-8", errors="replace").replace("\r", "\n").splitlines()
         except OSError:
             return []
-        return [line.rstrip() for line in text.replace("\r", "\n").splitlines() if line.strip()][-lines:]
+
+    def output(self, lines: int = 40) -> list[str]:
+        """The last lines that the process printed, where the page started it."""
+        return [line.rstrip() for line in self._tail("output.log", 400 * lines) if line.strip()][-lines:]
 
     def plan(self) -> dict[str, Any]:
         """`formula` and `rates` of plan.json; empty ones where the file is missing or damaged."""
@@ -178,10 +179,8 @@ class Run:
         """Size of all files of the run."""
         size = 0
         for file in self.folder.rglob("*"):
-            try:
+            with contextlib.suppress(OSError):  # deleted meanwhile
                 size += file.stat().st_size if file.is_file() else 0
-            except OSError:  # deleted meanwhile
-                continue
         return size / 1e6
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -197,13 +196,7 @@ class Run:
 
     def last_event(self) -> dict[str, Any] | None:
         """The newest whole line of the event log, read from its end; None when there is none."""
-        try:
-            with open(self.events_file, "rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - 2**17))
-                lines = file.read().decode("utf-8", errors="replace").splitlines()
-        except OSError:
-            return None
-        for line in reversed(lines):
+        for line in reversed(self._tail(self.events_file.name, 2**17)):
             try:
                 return json.loads(line)
             except json.JSONDecodeError:
@@ -245,11 +238,9 @@ def list_runs(folder: Path) -> list[str]:
 
     def last_write(run: Path) -> float:
         times = [0.0]
-        for file in (run / "recipe.json", run / "events.jsonl", run / "command.json"):
-            try:
-                times.append(file.stat().st_mtime)
-            except OSError:  # not written yet, or deleted meanwhile
-                pass
+        for name in ("recipe.json", "events.jsonl", "command.json"):
+            with contextlib.suppress(OSError):  # not written yet, or deleted meanwhile
+                times.append((run / name).stat().st_mtime)
         return max(times)
 
     return [run.name for run in sorted(folders, key=last_write, reverse=True)]

@@ -15,12 +15,11 @@ from training.recipe import Recipe
 class Task:
     """One network's side of the training loop. Subclasses fill in the tensors; the loop owns time and files.
 
-    Attributes:
-        modules: everything that has weights; all of it is saved and restored by name.
-        optimizers: saved and restored by name.
-        weights: weight of each named loss term; a missing name weighs 1, a weight of 0 only logs the term.
-        best: name of the validation figure that chooses the best checkpoint, and "max" or "min"; or None.
-        formula: the learning rate's formula, as text for a reader.
+    modules: everything that has weights; all of it is saved and restored by name.
+    optimizers: saved and restored by name.
+    weights: weight of each named loss term; a missing name weighs 1, a weight of 0 only logs the term.
+    best: name of the validation figure that chooses the best checkpoint, and "max" or "min"; or None.
+    formula: the learning rate's formula, as text for a reader.
     """
 
     modules: dict[str, nn.Module]

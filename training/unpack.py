@@ -29,18 +29,12 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
         if isinstance(error, OSError):
             raise _UnpackError(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
         # Damaged archives raise as many kinds of errors as there are places in zipfile and its decompressors.
-        raise _UnpackError(
-            f"{file.name} is no zip file, or a damaged one ({_one_line(error)}); make it again."
-        ) from None
+        words = " ".join(str(error).split())[:100] or type(error).__name__
+        raise _UnpackError(f"{file.name} is no zip file, or a damaged one ({words}); make it again.") from None
 
 
 class _UnpackError(ValueError):
     """A sentence of this module, and not one of the libraries that it uses."""
-
-
-def _one_line(error: Exception) -> str:
-    """What an error says, on one line of moderate length."""
-    return " ".join(str(error).split())[:100] or type(error).__name__
 
 
 def _unpack(file: Path, folder: Path, most_bytes: int, most_files: int) -> int:

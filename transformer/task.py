@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import torch
 
-from training import Recipe, Task
-from training.recipe import AT_LEAST_1, setting
+from training.recipe import AT_LEAST_1, Recipe, setting
+from training.task import Task
 from training.weights import fill, load_config, load_model, save_config, save_model
 from transformer import config as configs
 from transformer.config import TransformerConfig

@@ -49,12 +49,11 @@ def condition_groups(
 ) -> dict[str, str]:
     """The groups on which the segmentation generator is conditioned, by attribute; "" = none.
 
-    Args:
-        attributes: what was read of the garment.
-        sleeves: the option of a try-on. A length that a person names wins; "auto" takes what was surely read; any other
-            value conditions on nothing.
-        hem: the option of a try-on. "auto" is worn over trousers and skirts, as shops show it; "tucked" is tucked in;
-            any other value conditions on nothing.
+    attributes: what was read of the garment.
+    sleeves: the option of a try-on. A length that a person names wins; "auto" takes what was surely read; any other
+        value conditions on nothing.
+    hem: the option of a try-on. "auto" is worn over trousers and skirts, as shops show it; "tucked" is tucked in;
+        any other value conditions on nothing.
     """
     if sleeves not in ATTRIBUTES["sleeves"]:
         sleeves = certain_groups(attributes, SURE).get("sleeves", "") if sleeves == "auto" else ""

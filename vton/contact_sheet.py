@@ -35,11 +35,7 @@ class Row:
 
 def fit_into(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """A picture (h, w) or (h, w, 3 or 4) uint8 scaled into a cell of `size` = (H, W), the rest paper-coloured."""
-    if picture.ndim == 2:
-        picture = np.repeat(picture[..., None], 3, 2)
-    if picture.shape[2] == 4:
-        alpha = picture[..., 3:] / 255
-        picture = (picture[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+    picture = np.repeat(picture[..., None], 3, 2) if picture.ndim == 2 else photo.opaque(picture)
     scale = min(size[0] / picture.shape[0], size[1] / picture.shape[1])
     h, w = max(1, round(picture.shape[0] * scale)), max(1, round(picture.shape[1] * scale))
     small = cv2.resize(picture, (w, h), interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST)
@@ -66,9 +62,8 @@ def draw(
     names = ["Photo", "Garment", *(_heading(name) for name in maps), "Result"]
     gap, caption, top = 6, 20, 34 + (24 if title else 0)
     height, width = cell
-    sheet = Image.new(
-        "RGB", (len(names) * (width + gap) + gap, top + len(table) * (height + caption + gap) + gap), PAPER
-    )
+    size = len(names) * (width + gap) + gap, top + len(table) * (height + caption + gap) + gap
+    sheet = Image.new("RGB", size, PAPER)
     pen, font, small = ImageDraw.Draw(sheet), ImageFont.load_default(14), ImageFont.load_default(12)
     if title:
         pen.text((gap, 8), title, INK, font)
@@ -81,16 +76,10 @@ def draw(
         if row.error:
             x = gap + 2 * (width + gap)
             pen.rectangle((x, y, sheet.width - gap, y + height), outline=QUIET)
-            text = "\n".join(textwrap.wrap(row.error, max(16, (sheet.width - x) // 9)))
-            pen.multiline_text(
-                (x + 2 * gap, y + 2 * gap), text.encode("latin-1", "replace").decode("latin-1"), INK, font
-            )
-        pen.text(
-            (gap, y + height + 2),
-            _truncate(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap),
-            QUIET,
-            small,
-        )
+            text = "\n".join(textwrap.wrap(_latin(row.error), max(16, (sheet.width - x) // 9)))
+            pen.multiline_text((x + 2 * gap, y + 2 * gap), text, INK, font)
+        line = _truncate(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap)
+        pen.text((gap, y + height + 2), line, QUIET, small)
     return np.asarray(sheet)
 
 
@@ -100,8 +89,13 @@ def _heading(name: str) -> str:
     return f"{entry.title}  {plain}".strip()
 
 
+def _latin(text: str) -> str:
+    """What the bundled font can write of a text."""
+    return text.encode("latin-1", "replace").decode("latin-1")
+
+
 def _truncate(text: str, font: Any, width: float) -> str:
-    text = text.encode("latin-1", "replace").decode("latin-1")
+    text = _latin(text)
     if font.getlength(text) <= width:
         return text
     while text and font.getlength(text + "...") > width:

@@ -10,7 +10,6 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -36,20 +35,21 @@ from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
 from vton.joints import HIPS, SHOULDERS, present
 from vton.labels import read_indices
-from vton.networks.alias import gaussian_noise
+from vton.networks import alias
 from vton.networks.checkpoints import load_released
 from vton.networks.config import NETWORK_SIZE
 from vton.networks.segmentation import binary_noise
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 SIZE = (1024, 768)
-FOLDERS = {
-    "image": ("image",),
-    "parse": ("image-parse", "image-parse-v3"),
-    "keypoints": ("openpose-json", "openpose_json"),
-    "pose": ("openpose-img", "openpose_img"),
-    "cloth": ("cloth",),
-    "cloth_mask": ("cloth-mask",),
+# Of each part of a pair: its folder in either naming style, and its file there.
+FILES = {
+    "image": (("image",), "{person}"),
+    "parse": (("image-parse", "image-parse-v3"), "{stem}.png"),
+    "keypoints": (("openpose-json", "openpose_json"), "{stem}_keypoints.json"),
+    "pose": (("openpose-img", "openpose_img"), "{stem}_rendered.png"),
+    "cloth": (("cloth",), "{cloth}"),
+    "cloth_mask": (("cloth-mask",), "{cloth}"),
 }
 
 
@@ -71,8 +71,6 @@ def read_pairs(file: Path) -> list[tuple[str, str]]:
     """(person file, cloth file) per line. ValueError names the line that holds something else; an empty list is an
     error.
     """
-    if not file.is_file():
-        raise FileNotFoundError(f"There is no pair list {file.name}.")
     pairs = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         parts = line.split()
@@ -89,7 +87,7 @@ def read_pairs(file: Path) -> list[tuple[str, str]]:
 def find_folders(root: Path) -> dict[str, Path]:
     """The folders of a data set in either naming style. FileNotFoundError names the missing one."""
     folders = {}
-    for kind, names in FOLDERS.items():
+    for kind, (names, _) in FILES.items():
         folder = next((root / n for n in names if (root / n).is_dir()), None)
         if folder is None:
             raise FileNotFoundError(f"'{root.name}' has no folder {' or '.join(names)}.")
@@ -99,47 +97,34 @@ def find_folders(root: Path) -> dict[str, Path]:
 
 def sample_files(folders: dict[str, Path], person: str, cloth: str) -> dict[str, Path]:
     """The six files of a pair. FileNotFoundError names the missing one."""
-    stem = Path(person).stem
-    files = {
-        "image": folders["image"] / person,
-        "parse": folders["parse"] / f"{stem}.png",
-        "keypoints": folders["keypoints"] / f"{stem}_keypoints.json",
-        "pose": folders["pose"] / f"{stem}_rendered.png",
-        "cloth": folders["cloth"] / cloth,
-        "cloth_mask": folders["cloth_mask"] / cloth,
-    }
+    words = {"person": person, "stem": Path(person).stem, "cloth": cloth}
+    files = {kind: folders[kind] / name.format(**words) for kind, (_, name) in FILES.items()}
     for file in files.values():
         if not file.is_file():
-            raise FileNotFoundError(
-                f"{file.parent.name}/{file.name} is missing, which the pair '{person} {cloth}' needs."
-            )
+            raise FileNotFoundError(f"{_name(file)} is missing, which the pair '{person} {cloth}' needs.")
     return files
+
+
+def _name(file: Path) -> str:
+    """A file by its folder and its name."""
+    return f"{file.parent.name}/{file.name}"
 
 
 def check_sample(files: dict[str, Path]) -> None:
     """Looks at a pair's files without decoding the photographs. ValueError names the file and says what is wrong."""
-
-    def size(kind):
+    sizes = {}
+    for kind in ("image", "parse", "cloth", "cloth_mask", "pose"):
         try:
             with Image.open(files[kind]) as picture:
-                return picture.height, picture.width
+                sizes[kind] = f"{picture.height}x{picture.width}"
         except OSError:
-            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.") from None
-
-    def same_size(kind, other, what):
-        (h, w), (h2, w2) = size(kind), size(other)
-        if (h, w) != (h2, w2):
-            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} has size {h}x{w}, its {what} {h2}x{w2}.")
-
-    same_size("parse", "image", "photograph")
-    same_size("cloth_mask", "cloth", "picture")
-    size("pose")
+            raise ValueError(f"{_name(files[kind])} cannot be read as a picture.") from None
+    for kind, other, what in (("parse", "image", "photograph"), ("cloth_mask", "cloth", "picture")):
+        if sizes[kind] != sizes[other]:
+            raise ValueError(f"{_name(files[kind])} has size {sizes[kind]}, its {what} {sizes[other]}.")
     parse = read_indices(files["parse"])
     if parse.max() >= len(labels.LIP):
-        raise ValueError(
-            f"{files['parse'].parent.name}/{files['parse'].name} holds label {parse.max()}; a parse holds the "
-            "labels 0 to 19."
-        )
+        raise ValueError(f"{_name(files['parse'])} holds label {parse.max()}; a parse holds the labels 0 to 19.")
     keypoints, name = pose.load_openpose_json(files["keypoints"]), files["keypoints"].name
     for what, pair in (("shoulders", SHOULDERS), ("hips", HIPS)):
         if not present(keypoints)[list(pair)].all():
@@ -152,27 +137,21 @@ def read_sample(files: dict[str, Path]) -> Sample:
     """Reads a pair. ValueError names the file and what is wrong with it."""
     check_sample(files)
 
-    def picture(kind):
-        image = cv2.imread(str(files[kind]))
-        if image is None:
-            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.")
-        return image[..., ::-1]
+    def fit(image, how=cv2.INTER_AREA):
+        same = image.shape[:2] == SIZE
+        return np.ascontiguousarray(image) if same else cv2.resize(image, SIZE[::-1], interpolation=how)
 
-    person, parse = picture("image"), read_indices(files["parse"])
+    pictures = {}
+    for kind in ("image", "pose", "cloth", "cloth_mask"):
+        image = cv2.imread(str(files[kind]), cv2.IMREAD_GRAYSCALE if kind == "cloth_mask" else cv2.IMREAD_COLOR)
+        if image is None:
+            raise ValueError(f"{_name(files[kind])} cannot be read as a picture.")
+        pictures[kind] = image
+    person, cloth, skeleton = (pictures[kind][..., ::-1] for kind in ("image", "cloth", "pose"))
     keypoints = pose.load_openpose_json(files["keypoints"])
     keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])
-
-    def fit(image, nearest=False):
-        if image.shape[:2] == SIZE:
-            return np.ascontiguousarray(image)
-        return cv2.resize(image, SIZE[::-1], interpolation=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA)
-
-    mask = cv2.imread(str(files["cloth_mask"]), cv2.IMREAD_GRAYSCALE)
-    if mask is None:
-        raise ValueError(f"cloth-mask/{files['cloth_mask'].name} cannot be read as a picture.")
-    return Sample(
-        fit(person), fit(parse, True), keypoints, fit(picture("pose")), fit(picture("cloth")), fit(mask) >= 128
-    )
+    parse = fit(read_indices(files["parse"]), cv2.INTER_NEAREST)
+    return Sample(fit(person), parse, keypoints, fit(skeleton), fit(cloth), fit(pictures["cloth_mask"]) >= 128)
 
 
 def synthesise(
@@ -191,12 +170,15 @@ def synthesise(
     noise = planes = None
     if seed is not None:
         noise = binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(seed), device)
-        planes = gaussian_noise(seed, device)
-    classes = inference.predict_segmentation(networks["segmentation"], inputs, noise)
-    synthesis = inference.dress(
-        SimpleNamespace(**networks), inputs, inference.seven_classes(classes), fit=False, soft_mask=True, noise=planes
-    )
-    return tensor_to_picture(synthesis.pictures["alias"])
+        planes = alias.gaussian_noise(seed, device)
+    classes = inference.predict_segmentation(networks["segmentation"], inputs, noise)[0].cpu().numpy()
+    seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), device)
+    region = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    theta, _ = inference.predict_warp(networks["matching"], inputs, region, fit=False)
+    warp = inference.warp_cloth(theta, inputs, soft_mask=True)
+    misalign, _ = alias.misalignment(seven, warp.mask)
+    picture, *_ = inference.synthesise(networks["alias"], inputs, warp.cloth, seven, misalign, "alias", planes)
+    return tensor_to_picture(picture)
 
 
 def result_name(person: str, cloth: str) -> str:
@@ -222,13 +204,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")
     parser.add_argument("--pairs", type=an_existing_file, required=True, metavar="FILE")
     parser.add_argument("--out", type=a_folder_to_write, required=True, metavar="DIR")
-    parser.add_argument(
-        "--noise",
-        type=integer(0, 1),
-        default=1,
-        choices=(0, 1),
-        help="0 sets the noise channel and the noise planes to zero",
-    )
+    noise = "0 sets the noise channel and the noise planes to zero"
+    parser.add_argument("--noise", type=integer(0, 1), default=1, choices=(0, 1), help=noise)
     parser.add_argument("--seed", type=a_seed, default=0)
     parser.add_argument("--skip", action="store_true", help="leave out pairs that cannot be dressed, and name them")
     parser.add_argument("--device", type=a_device, default="auto")
@@ -238,12 +215,12 @@ def main(argv: list[str] | None = None) -> int:
     files = {}
     for pair in pairs:
         try:
-            files[pair] = sample_files(folders, *pair)
-            check_sample(files[pair])
+            found = sample_files(folders, *pair)
+            check_sample(found)
+            files[pair] = found
         except (ValueError, FileNotFoundError) as error:
             if not options.skip:
                 raise
-            files.pop(pair, None)
             print(f"skipped {' '.join(pair)}: {error}", file=sys.stderr)
     if not files:
         raise ValueError(f"No pair of {options.pairs.name} can be dressed.")

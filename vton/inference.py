@@ -3,16 +3,14 @@
 Try-on, the released recipe and the figures of evaluation all run these steps; they differ in what they put in.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vton import labels
 from vton.networks import alias, alias_inference, flow, segmentation, warping
 from vton.rules.fit import FitExceptions, fit_control_points
 
@@ -59,19 +57,6 @@ class Warp:
     mask: Tensor
 
 
-@dataclass(frozen=True)
-class Synthesis:
-    """All that the chain makes of one pair. seven: S-hat in ALIAS's 7 classes (1,7,H,W) one-hot; misalign (1,1,H,W);
-    pictures: I-hat (1,3,H,W) for each normalisation that was asked for.
-    """
-
-    seven: Tensor
-    theta: Tensor
-    warp: Warp
-    misalign: Tensor
-    pictures: dict[str, Tensor]
-
-
 def predict_segmentation(
     network: nn.Module, inputs: Conditions, noise: Tensor | None = None, mirror_pose: Tensor | None = None
 ) -> Tensor:
@@ -86,12 +71,6 @@ def predict_segmentation(
         mirror_pose,
         inputs.attributes,
     )
-
-
-def seven_classes(classes: Tensor) -> Tensor:
-    """(1,H,W) of the 13 classes -> (1,7,H,W) one-hot of ALIAS's 7, float32."""
-    table = torch.from_numpy(labels.ALIAS_FROM_SEGMENTATION.astype(np.int64)).to(classes.device)
-    return nn.functional.one_hot(table[classes], len(labels.ALIAS)).permute(0, 3, 1, 2).float()
 
 
 def predict_warp(
@@ -166,31 +145,3 @@ def alias_input(inputs: Conditions, warped_cloth: Tensor) -> Tensor:
     return torch.cat(
         (inputs.agnostic if inputs.alias_view is None else inputs.alias_view, inputs.pose, warped_cloth), 1
     )
-
-
-@torch.inference_mode()
-def dress(
-    networks: Networks,
-    inputs: Conditions,
-    seven: Tensor,
-    region: Tensor | None = None,
-    fit: bool = True,
-    soft_mask: bool = False,
-    norms: Sequence[str] = ("alias",),
-    noise=None,
-) -> Synthesis:
-    """From a segmentation to the picture: warp, misalignment and synthesis of one pair.
-
-    Args:
-        seven: S or S-hat in ALIAS's classes, see `seven_classes`.
-        region: where the cloth goes (1,1,H,W); None = the upper garment of `seven`.
-        fit, soft_mask: see `predict_warp` and `warp_cloth`. norms: normalisations, one picture each.
-    """
-    upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    _, theta = predict_warp(networks.matching, inputs, upper if region is None else region, fit)
-    warped = warp_cloth(theta, inputs, soft_mask)
-    misalign, _ = alias.misalignment(seven, warped.mask)
-    pictures = {
-        norm: synthesise(networks.alias, inputs, warped.cloth, seven, misalign, norm, noise)[0] for norm in norms
-    }
-    return Synthesis(seven, theta, warped, misalign, pictures)

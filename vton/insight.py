@@ -125,9 +125,8 @@ def _rms(h: torch.Tensor) -> torch.Tensor:
 def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
     """How sure the segmentation generator is, for a record from the stage "agnostic" on.
 
-    Returns:
-        probabilities (13, 256, 192) float32 that sum to 1, the mean with the mirror image where the record has it;
-        entropy (256, 192) float32 in bits, from 0 to log2 13 = 3.7. Both before the rules on sleeves, neckline and hem.
+    Returns probabilities (13, 256, 192) float32 that sum to 1, the mean with the mirror image where the record has it;
+    entropy (256, 192) float32 in bits, from 0 to log2 13 = 3.7. Both before the rules on sleeves, neckline and hem.
     """
     outputs: list[torch.Tensor] = []
     hook = tryon.segmentation.register_forward_hook(lambda network, inputs, output: outputs.append(output.detach()))
@@ -137,8 +136,7 @@ def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.nda
         hook.remove()
     probabilities = outputs[-1].softmax(1)
     if len(probabilities) == 2:
-        sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(probabilities.device)
-        probabilities = (probabilities[:1] + probabilities[1:].flip(-1)[:, sides]) / 2
+        probabilities = (probabilities[:1] + probabilities[1:].flip(-1)[:, labels.FLIP_SEGMENTATION.tolist()]) / 2
     entropy = -(probabilities * probabilities.clamp(min=1e-12).log2()).sum(1)
     return probabilities[0].cpu().numpy(), entropy[0].cpu().numpy()
 
@@ -146,10 +144,8 @@ def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.nda
 def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[int, np.ndarray, np.ndarray]]]:
     """The fit of the spline step by step, from theta as the network predicts it, for a record from the stage "warp" on,
     whatever has warped its garment.
-
-    Returns:
-        every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H, W)
-        uint8.
+    Returns every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H,
+    W) uint8.
     """
     inputs = conditions(tryon, r)
     steps: list[FitStep] = []

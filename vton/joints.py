@@ -5,36 +5,11 @@ Keypoints are (25, 3) arrays x, y, confidence; a row of zeros is a missing joint
 
 import numpy as np
 
+from training.files import read_table
 from vton.labels import mirror
 
 # Each with the colour in which OpenPose draws it.
-_JOINTS = (
-    ("nose", (255, 0, 85)),
-    ("neck", (255, 0, 0)),
-    ("right shoulder", (255, 85, 0)),
-    ("right elbow", (255, 170, 0)),
-    ("right wrist", (255, 255, 0)),
-    ("left shoulder", (170, 255, 0)),
-    ("left elbow", (85, 255, 0)),
-    ("left wrist", (0, 255, 0)),
-    ("mid hip", (255, 0, 0)),
-    ("right hip", (0, 255, 85)),
-    ("right knee", (0, 255, 170)),
-    ("right ankle", (0, 255, 255)),
-    ("left hip", (0, 170, 255)),
-    ("left knee", (0, 85, 255)),
-    ("left ankle", (0, 0, 255)),
-    ("right eye", (255, 0, 170)),
-    ("left eye", (170, 0, 255)),
-    ("right ear", (255, 0, 255)),
-    ("left ear", (85, 0, 255)),
-    ("left big toe", (0, 0, 255)),
-    ("left small toe", (0, 0, 255)),
-    ("left heel", (0, 0, 255)),
-    ("right big toe", (0, 255, 255)),
-    ("right small toe", (0, 255, 255)),
-    ("right heel", (0, 255, 255)),
-)
+_JOINTS = read_table(__file__)
 JOINTS = tuple(name for name, _ in _JOINTS)
 COLOURS = np.array([colour for _, colour in _JOINTS], np.float32)
 NOSE, NECK, MID_HIP = (JOINTS.index(name) for name in ("nose", "neck", "mid hip"))
@@ -80,3 +55,9 @@ def present(keypoints: np.ndarray) -> np.ndarray:
         raise ValueError(f"Keypoints are 25 rows of x, y, confidence (BODY_25), not {keypoints.shape}.")
     with np.errstate(invalid="ignore"):
         return np.isfinite(keypoints).all(1) & (keypoints[:, 2] > 0) & (keypoints[:, :2] != 0).any(1)
+
+
+def distance(keypoints: np.ndarray, a: int, b: int) -> float:
+    """Pixels between two joints of (25, 3) x, y, confidence; 0 where one of them is missing."""
+    there = present(keypoints)
+    return float(np.linalg.norm(keypoints[a, :2] - keypoints[b, :2])) if there[a] and there[b] else 0.0

@@ -9,50 +9,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-# The labels of LIP, each with its colour in the published image-parse files, and its class in SEGMENTATION. The neck is
-# background: its extent depends on the garment.
-_LIP = (
-    ("background", (0, 0, 0), "background"),
-    ("hat", (128, 0, 0), "hair"),
-    ("hair", (254, 0, 0), "hair"),
-    ("glove", (0, 85, 0), "noise"),
-    ("sunglasses", (169, 0, 51), "face"),
-    ("upper-clothes", (254, 85, 0), "upper"),
-    ("dress", (0, 0, 85), "upper"),
-    ("coat", (0, 119, 220), "upper"),
-    ("socks", (85, 85, 0), "socks"),
-    ("pants", (0, 85, 85), "bottom"),
-    ("neck", (85, 51, 0), "background"),
-    ("scarf", (52, 86, 128), "noise"),
-    ("skirt", (0, 128, 0), "bottom"),
-    ("face", (0, 0, 254), "face"),
-    ("left arm", (51, 169, 220), "left arm"),
-    ("right arm", (0, 254, 254), "right arm"),
-    ("left leg", (85, 254, 169), "left leg"),
-    ("right leg", (169, 254, 85), "right leg"),
-    ("left shoe", (254, 254, 0), "left shoe"),
-    ("right shoe", (254, 169, 0), "right shoe"),
-)
+from training.files import read_table
+
+# "lip": its labels, each with its colour in the published image-parse files, and its class in SEGMENTATION. The neck is
+# background: its extent depends on the garment. "segmentation": the classes of that generator, each with its class in
+# ALIAS ("paste" is what the person keeps unchanged) and its most typical LIP label, whose colour it takes, so that the
+# maps can be compared at sight.
+_TABLES = read_table(__file__)
+_LIP, _SEGMENTATION = _TABLES["lip"], _TABLES["segmentation"]
 LIP = tuple(name for name, _, _ in _LIP)
 LIP_COLOURS = np.array([colour for _, colour, _ in _LIP], np.uint8)
 
-# The classes of the segmentation generator, each with its class in ALIAS ("paste" is what the person keeps unchanged)
-# and its most typical LIP label, whose colour it takes, so that the maps can be compared at sight.
-_SEGMENTATION = (
-    ("background", "background", "background"),
-    ("hair", "hair", "hair"),
-    ("face", "paste", "face"),
-    ("upper", "upper", "upper-clothes"),
-    ("bottom", "paste", "pants"),
-    ("left arm", "left arm", "left arm"),
-    ("right arm", "right arm", "right arm"),
-    ("left leg", "paste", "left leg"),
-    ("right leg", "paste", "right leg"),
-    ("left shoe", "paste", "left shoe"),
-    ("right shoe", "paste", "right shoe"),
-    ("socks", "paste", "socks"),
-    ("noise", "noise", "glove"),
-)
 SEGMENTATION = tuple(name for name, _, _ in _SEGMENTATION)
 SEGMENTATION_COLOURS = LIP_COLOURS[[LIP.index(label) for _, _, label in _SEGMENTATION]]
 SEGMENTATION_FROM_LIP = np.array([SEGMENTATION.index(name) for _, _, name in _LIP], np.uint8)

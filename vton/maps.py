@@ -1,9 +1,8 @@
 """The pictures of a try-on in the order of Figure 3 of the VITON-HD paper: name, symbol, stage, one sentence each."""
 
-import json
-from pathlib import Path
 from typing import NamedTuple
 
+from training.files import read_table
 from vton.result import PICTURES
 from vton.stages import MAKERS
 
@@ -20,5 +19,5 @@ class Map(NamedTuple):
 
 
 # Title, symbol and sentence; the keys are those of TryOnResult.pictures() and the names of the files.
-_WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_WORDS = read_table(__file__)
 MAPS = {name: Map(title, symbol, MAKERS[PICTURES[name][0]], about) for name, (title, symbol, about) in _WORDS.items()}

@@ -30,8 +30,7 @@ PARSER_GROUPS = {
 def confusion(truth: np.ndarray, answer: np.ndarray, valid: np.ndarray | None, n: int) -> np.ndarray:
     """(n, n) counts; rows are the true labels, columns the answers.
 
-    Args:
-        truth, answer: integer label maps of one shape. valid: bool map, True = counted; None = all.
+    truth, answer: integer label maps of one shape. valid: bool map, True = counted; None = all.
     """
     truth, answer = np.asarray(truth).astype(np.int64), np.asarray(answer).astype(np.int64)
     keep = np.ones(truth.shape, bool) if valid is None else valid
@@ -52,8 +51,7 @@ def group_iou(matrix: np.ndarray, groups: dict[str, tuple[int, ...]]) -> dict[st
     of = np.full(len(matrix), n)
     for index, members in enumerate(groups.values()):
         of[list(members)] = index
-    for i, row in enumerate(matrix):
-        np.add.at(sums[of[i]], of, row)
+    np.add.at(sums, (of[:, None], of), matrix)
     sums[n] = 0  # truth outside the groups
     return dict(zip(groups, iou(sums)[:n]))
 

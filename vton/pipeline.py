@@ -92,13 +92,12 @@ class TryOn:
     ) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
-        Args:
-            person, garment: path, bytes, PIL picture or uint8 array (H,W,3 or 4).
-            options: see Options; None = the defaults.
-            on_stage: called as on_stage(name, index, total) before each stage; an exception from it cancels the run.
-            painted_mask: the garment's mask from a person's hand, see `garment.cut_by_mask`.
-            until: the last stage to run; the record can be looked at, corrected and continued with `resume`.
-            changes: single options by name, in place of those of `options`.
+        person, garment: path, bytes, PIL picture or uint8 array (H,W,3 or 4).
+        options: see Options; None = the defaults.
+        on_stage: called as on_stage(name, index, total) before each stage; an exception from it cancels the run.
+        painted_mask: the garment's mask from a person's hand, see `garment.cut_by_mask`.
+        until: the last stage to run; the record can be looked at, corrected and continued with `resume`.
+        changes: single options by name, in place of those of `options`.
 
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.

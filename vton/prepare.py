@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 
 from training.arguments import CommandLine, a_folder_to_write, a_number, an_existing_folder, integer
-from training.assets import model_dir
+from training.assets import model_or_dir
 from training.command import one_sentence
 from training.files import write_atomic
 from vton import labels
@@ -60,29 +60,20 @@ def find_set(folder: Path) -> Source:
         raise FileNotFoundError(f"There is no folder {folder.name!r}.")
     inside = sorted(f for f in folder.iterdir() if f.is_dir() and not f.name.startswith((".", "__")))
     places = [folder, folder / "train"] + [place for f in inside for place in (f, f / "train")]
-    root = next((place for place in places if (place / "image").is_dir()), None)
-    if root is None:
-        root = next((place for place in places if _pictures(place)), None)
-        people = _pictures(root) if root else {}
-    else:
-        people = _pictures(root / "image")
-    if root is None or not people:
+    root, photos = next(((place, place / "image") for place in places if (place / "image").is_dir()), (folder, folder))
+    if photos is folder:
+        root = photos = next((place for place in places if _pictures(place)), folder)
+    people = _pictures(photos)
+    if not people:
         raise FileNotFoundError(
             f"{folder.name!r} holds no photos: expected a folder image/, or pictures ({', '.join(PICTURES)})."
         )
-    base: Path = root
-    cloth = _pictures(base / "cloth")
 
     def first(*patterns: str) -> Path | None:
-        return next((place for pattern in patterns for place in sorted(base.glob(pattern)) if place.is_dir()), None)
+        return next((place for pattern in patterns for place in sorted(root.glob(pattern)) if place.is_dir()), None)
 
-    return Source(
-        people,
-        cloth,
-        first("image-parse", "image-parse-v3", "image-parse*"),
-        first("openpose*json"),
-        first("cloth-mask"),
-    )
+    parse = first("image-parse", "image-parse-v3", "image-parse*")
+    return Source(people, _pictures(root / "cloth"), parse, first("openpose*json"), first("cloth-mask"))
 
 
 def _pictures(folder: Path) -> dict[str, Path]:
@@ -187,25 +178,21 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
         raise ValueError("nobody was found in it")
     # A picture of the set's own shape is its own frame.
     whole = abs(image.shape[1] / image.shape[0] - 0.75) < 0.02 and joints_file is not None
-    frame = (
-        photo.Frame(0, 0, image.shape[1], image.shape[0]) if whole else photo.frame_person(keypoints, image.shape[:2])
-    )
+    frame = photo.Frame(0, 0, *image.shape[1::-1]) if whole else photo.frame_person(keypoints, image.shape[:2])
     keypoints = photo.keypoints_to_frame(keypoints, frame, size)
     picture = photo.crop(image, frame, size)
     mask = photo.crop(mask.astype(np.float32), frame, size, "linear", 0)
-    parse = (
-        photo.crop(parse, frame, size, "nearest", 0)
-        if parse is not None
-        else parsing.parse(parser(), picture, keypoints, mask)
-    )
+    if parse is None:
+        parse = parsing.parse(parser(), picture, keypoints, mask)
+    else:
+        parse = photo.crop(parse, frame, size, "nearest", 0)
     Image.fromarray(picture).save(out / "image" / f"{name}.jpg", quality=92)
     Image.fromarray(parse.astype(np.uint8)).save(out / "image-parse" / f"{name}.png")
     Image.fromarray((np.clip(mask, 0, 1) * 255).astype(np.uint8)).save(out / "person-mask" / f"{name}.png")
     Image.fromarray(np.zeros(size, np.uint8)).save(out / "carried" / f"{name}.png")
     person = {"pose_keypoints_2d": [round(float(v), 3) for v in keypoints.reshape(-1)]}
-    write_atomic(
-        out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode()
-    )
+    joints = json.dumps({"version": 1.3, "people": [person]})
+    write_atomic(out / "openpose-json" / f"{name}_keypoints.json", joints)
 
 
 def _first_file(folder: Path | None, *names: str) -> Path | None:
@@ -220,9 +207,8 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
         last = len(labels.LIP_COLOURS) - 1
         raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {last}")
     if parse.shape != hw:
-        raise ValueError(
-            f"{file.parent.name}/{file.name} is {parse.shape[1]}x{parse.shape[0]}, the photo {hw[1]}x{hw[0]}"
-        )
+        size = f"{parse.shape[1]}x{parse.shape[0]}"
+        raise ValueError(f"{file.parent.name}/{file.name} is {size}, the photo {hw[1]}x{hw[0]}")
     return parse
 
 
@@ -253,28 +239,17 @@ def main(argv: list[str] | None = None) -> int:
         description="Make a training set of photos.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument(
-        "photos", type=an_existing_folder, help="folder of photos, or of a set in the layout of VITON-HD"
-    )
-    options.add_argument(
-        "--out",
-        type=a_folder_to_write,
-        required=True,
-        metavar="DIR",
-        help="folder to write; a second start goes on there",
-    )
+    photos = "folder of photos, or of a set in the layout of VITON-HD"
+    options.add_argument("photos", type=an_existing_folder, help=photos)
+    out = "folder to write; a second start goes on there"
+    options.add_argument("--out", type=a_folder_to_write, required=True, metavar="DIR", help=out)
     options.add_argument("--height", type=integer(128, 2048), default=512, help="of the prepared pictures in pixels")
-    options.add_argument(
-        "--val", type=a_number(above=0, most=0.5), default=0.1, help="share of people held out for validation"
-    )
+    options.add_argument("--val", type=a_number(above=0, most=0.5), default=0.1, help="share of people held out")
     options.add_argument("--model", default="tryon-lite", help="shipped model or folder whose parser labels the photos")
     arguments = options.parse_args(argv)
 
     def parser():
-        folder = Path(arguments.model)
-        return load_network(
-            "parser", (folder if (folder / "parser").is_dir() else model_dir(arguments.model)) / "parser"
-        )
+        return load_network("parser", model_or_dir(arguments.model) / "parser")
 
     result = prepare(
         arguments.photos, arguments.out, parser, arguments.height, arguments.val, lambda line: print(line, flush=True)

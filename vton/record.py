@@ -46,9 +46,7 @@ def png(picture: np.ndarray) -> bytes:
 
 
 def label_png(label_map: np.ndarray, palette: np.ndarray) -> bytes:
-    """PNG file with a palette: pixels are the labels themselves, (H, W) uint8; palette (n, 3) uint8 shows their
-    colours.
-    """
+    """PNG file with a palette: pixels are the labels (H, W) uint8 themselves; palette (n, 3) uint8: their colours."""
     picture = Image.fromarray(np.ascontiguousarray(label_map, np.uint8), "P")
     picture.putpalette(np.asarray(palette, np.uint8).ravel().tolist())
     buffer = io.BytesIO()
@@ -69,28 +67,21 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
             size = picture.height, picture.width
             if size == tuple(shape):
                 indexed = picture.mode in ("P", "L", "1")
-                values = np.array(
-                    picture.convert("L") if picture.mode == "1" else picture if indexed else picture.convert("RGB")
-                )
+                values = np.array(picture if picture.mode == "P" else picture.convert("L" if indexed else "RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError("A label map is a PNG file; save it as PNG from your editor.") from None
     if size != tuple(shape):
         raise InputError(
             f"The map must be {shape[1]} x {shape[0]} pixels like the one on the page, but is {size[1]} x {size[0]}."
         )
-    palette = np.asarray(palette, np.int64)
     if indexed:
         if values.max() >= len(palette):
             raise InputError(
                 f"This map holds the label {values.max()}, but the labels go from 0 to {len(palette) - 1}."
             )
         return values.astype(np.uint8)
-    codes = palette @ (65536, 256, 1)
-    code = values.astype(np.int64) @ (65536, 256, 1)
-    order = np.argsort(codes)
-    at = np.searchsorted(codes, code, sorter=order).clip(max=len(codes) - 1)
-    classes = order[at]
-    if (codes[classes] != code).any():
+    classes = (values[..., None, :] == palette).all(-1).argmax(-1)
+    if (palette[classes] != values).any():
         raise InputError(
             "Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling."
         )
@@ -127,8 +118,8 @@ def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
 
 def arrays(result: TryOnResult) -> dict[str, np.ndarray]:
     """Every array of a record by its field's name; of the cut-out, `cut_cloth` and `cut_mask`."""
-    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-    if isinstance(result.garment_cut, Garment):
+    values = dict(vars(result))
+    if result.garment_cut is not None:
         values |= {"cut_cloth": result.garment_cut.cloth, "cut_mask": result.garment_cut.mask}
     if result.misalignment is not None and result.segmentation is not None:
         values["divided"] = result.divided
@@ -137,6 +128,7 @@ def arrays(result: TryOnResult) -> dict[str, np.ndarray]:
 
 def settings(result: TryOnResult) -> dict[str, Any]:
     """What one needs to repeat a record, what is known about it, and how long each stage took, as a JSON value."""
+    cut = result.garment_cut
     return {
         "weights": result.weights,
         **dataclasses.asdict(result.options),
@@ -146,11 +138,9 @@ def settings(result: TryOnResult) -> dict[str, Any]:
         "resumed_from": result.resumed_from,
         "quality": result.quality if result.keypoints is not None else {},
         "frame": list(dataclasses.astuple(result.frame)) if result.frame else None,
-        "cut_out_by": result.garment_cut.method if result.garment_cut else "",
-        "open_neck": bool(result.garment_cut and result.garment_cut.open_neck),
-        "garment": {name: list(read) for name, read in result.garment_cut.attributes.items()}
-        if result.garment_cut
-        else {},
+        "cut_out_by": cut.method if cut else "",
+        "open_neck": bool(cut and cut.open_neck),
+        "garment": {name: list(read) for name, read in cut.attributes.items()} if cut else {},
     }
 
 
@@ -161,9 +151,7 @@ def pictures(result: TryOnResult) -> dict[str, np.ndarray]:
 
 
 def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, **more: Any) -> None:
-    """Write the zip. target: path or binary file; files: PNG files by name that exist already; more: goes into the
-    settings.
-    """
+    """Write the zip. target: path or binary file; files: PNG files by name that are there; more: of the settings."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **{name: value for name, value in arrays(result).items() if name not in AS_PNG})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
@@ -223,11 +211,8 @@ def load(source: Any) -> TryOnResult:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             blob = _member(archive, "arrays.npz", MAX_ARRAYS)
-            pictures = {
-                name: _member(archive, f"{name}.png", MAX_ARRAYS)
-                for name in AS_PNG
-                if f"{name}.png" in archive.namelist()
-            }
+            there = [name for name in AS_PNG if f"{name}.png" in archive.namelist()]
+            pictures = {name: _member(archive, f"{name}.png", MAX_ARRAYS) for name in there}
         with zipfile.ZipFile(io.BytesIO(blob)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
@@ -248,24 +233,26 @@ _NEWER = ("rendered", "alpha", "unchanged", "kept")  # what the zips of earlier 
 _OF_SPLINE, _OF_FLOW = {"theta", "control_points"}, {"flow"}  # what a warp of either kind leaves, and not the other
 
 
-def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo: np.ndarray) -> bool:
-    if kind == "flow":
-        right = value.ndim == 3 and value.shape[2] == 2 and 0 < min(value.shape[:2]) <= max(value.shape[:2]) <= LONGEST
-        return right and value.dtype == np.float32 and bool(np.isfinite(value).all())
-    if kind in ("HWf", "joints", "theta", "points"):
-        shape = {"HWf": size, "joints": (25, 3), "theta": (50,)}.get(kind)
-        right = value.shape == shape if shape else value.shape in ((25, 2), (100, 2))
-        return right and value.dtype == np.float32 and bool(np.isfinite(value).all())
+def _fits(kind: str, value: np.ndarray, size: tuple[int, int], photo: np.ndarray) -> bool:
+    """Whether an array is one of its kind, in a record whose maps are of `size` (H, W)."""
+    shape = value.shape
+    if kind in ("HWf", "joints", "theta", "points", "flow"):
+        right = {
+            "HWf": shape == size,
+            "joints": shape == (25, 3),
+            "theta": shape == (50,),
+            "points": shape in ((25, 2), (100, 2)),
+            "flow": len(shape) == 3 and shape[2] == 2 and 0 < min(shape[:2]) <= max(shape[:2]) <= LONGEST,
+        }
+        return right[kind] and value.dtype == np.float32 and bool(np.isfinite(value).all())
     if value.dtype != np.uint8 or not value.size:
         return False
     if kind in ("lip", "thirteen"):
-        return value.shape == size and value.max() < (20 if kind == "lip" else 13)
+        return shape == size and value.max() < (20 if kind == "lip" else 13)
     if kind.startswith("any"):
-        channels = {"any": (), "any3": (3,), "any34": (3, 4)}[kind]
-        return max(value.shape[:2]) <= LONGEST and (
-            value.ndim == 2 if not channels else value.ndim == 3 and value.shape[2] in channels
-        )
-    return value.shape == {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
+        channels = {"any": ((),), "any3": ((3,),), "any34": ((3,), (4,))}[kind]
+        return len(shape) > 1 and max(shape[:2]) <= LONGEST and shape[2:] in channels
+    return shape == {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
 
 
 def _attributes(values: Any) -> dict[str, Attribute]:
@@ -287,7 +274,7 @@ def _assemble(maps: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResul
     other = _OF_SPLINE if "flow" in maps else _OF_FLOW
     for name, (stage, kind) in _ARRAYS.items():
         if stage in ran and name not in other and (name in maps or name not in _NEWER):
-            if not _fits(name, kind, maps[name], size, maps["photo"]):
+            if not _fits(kind, maps[name], size, maps["photo"]):
                 raise InputError(FOREIGN)
             fields[name] = maps[name]
     if "garment" in ran:
@@ -297,16 +284,15 @@ def _assemble(maps: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResul
         method, open_neck = str(values["cut_out_by"])[:20], values.get("open_neck") is True
         fields["garment_cut"] = Garment(cloth, mask, method, _attributes(values.get("garment")), open_neck)
     if "painted_mask" in maps:
-        if not _fits("painted_mask", "any", maps["painted_mask"], size, maps["photo"]):
+        if not _fits("any", maps["painted_mask"], size, maps["photo"]):
             raise InputError(FOREIGN)
         fields["painted_mask"] = maps["painted_mask"]
     if "pose" in ran:
         x0, y0, x1, y1 = (int(value) for value in values["frame"])
         h, w = maps["photo"].shape[:2]
         # A frame is a 3:4 box that meets the photograph and is at most a few times its size.
-        if not (
-            x0 < w and y0 < h and x1 > 0 and y1 > 0 and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)
-        ):
+        meets = x0 < w and y0 < h and x1 > 0 and y1 > 0
+        if not (meets and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)):
             raise InputError(FOREIGN)
         fields["frame"] = Frame(x0, y0, x1, y1)
     return TryOnResult(

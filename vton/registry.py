@@ -4,7 +4,6 @@ A recipe is imported when somebody trains: inference needs none of what it build
 """
 
 import types
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -24,23 +23,15 @@ from vton.networks.warping import MatchingModule
 class Network:
     """One network and how to train it.
 
-    Attributes:
-        key: its folder in a model, and its module in `vton.recipes`.
-        name: how a sentence calls it.
-        config, network: its classes.
-        map: the picture of a try-on that shows its work.
+    key: its folder in a model, and its module in `vton.recipes`; what: how a sentence calls it; config, network: its
+    classes; map: the picture of a try-on that shows its work.
     """
 
     key: str
-    name: str
+    what: str
     config: type
     network: type[nn.Module]
     map: str
-
-    @property
-    def what(self) -> str:
-        """How a sentence calls it."""
-        return f"the {self.name}"
 
     @property
     def module(self) -> str:
@@ -73,7 +64,7 @@ class Network:
         return getattr(self.recipes, self.recipe_name)
 
     @property
-    def presets(self) -> Mapping[str, dict[str, Any]]:
+    def presets(self) -> dict[str, dict[str, Any]]:
         """Preset -> the fields in which it differs from the recipe's defaults."""
         return self.recipes.PRESETS
 
@@ -84,13 +75,13 @@ def _by_key(*networks: Network) -> dict[str, Network]:
 
 # The ones that a try-on cannot do without.
 NETWORKS = _by_key(
-    Network("parser", "human parser", ParserConfig, Parser, "parse"),
-    Network("segmentation", "segmentation generator", SegmentationConfig, SegmentationGenerator, "segmentation"),
-    Network("matching", "matching module", MatchingConfig, MatchingModule, "warped_cloth"),
-    Network("alias", "ALIAS generator", AliasConfig, AliasGenerator, "synthesis"),
-    Network("garment", "garment reader", GarmentReaderConfig, GarmentReader, "garment"),
+    Network("parser", "the human parser", ParserConfig, Parser, "parse"),
+    Network("segmentation", "the segmentation generator", SegmentationConfig, SegmentationGenerator, "segmentation"),
+    Network("matching", "the matching module", MatchingConfig, MatchingModule, "warped_cloth"),
+    Network("alias", "the ALIAS generator", AliasConfig, AliasGenerator, "synthesis"),
+    Network("garment", "the garment reader", GarmentReaderConfig, GarmentReader, "garment"),
 )
-RIVALS = _by_key(Network("flow", "flow warper", FlowConfig, FlowWarper, "warped_cloth"))
+RIVALS = _by_key(Network("flow", "the flow warper", FlowConfig, FlowWarper, "warped_cloth"))
 ALL_NETWORKS = NETWORKS | RIVALS
 
 

@@ -28,15 +28,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--model", default="tryon-lite", help="name of a shipped model, or a folder")
     parser.add_argument("--device", type=a_device, default="auto")
     add_arguments(parser)
-    parser.add_argument(
-        "--until", default="composite", metavar="STAGE", help="stop after this stage, such as misalignment"
-    )
-    parser.add_argument(
-        "--record", type=an_existing_file, metavar="ZIP", help="go on from a saved try-on instead of two pictures"
-    )
-    parser.add_argument(
-        "--edit", metavar="MAP=FILE", help="with --record: a corrected map, such as segmentation=mine.png"
-    )
+    until, zip_file = "stop after this stage, such as misalignment", "go on from a saved try-on instead of two pictures"
+    edit = "with --record: a corrected map, such as segmentation=mine.png"
+    parser.add_argument("--until", default="composite", metavar="STAGE", help=until)
+    parser.add_argument("--record", type=an_existing_file, metavar="ZIP", help=zip_file)
+    parser.add_argument("--edit", metavar="MAP=FILE", help=edit)
     arguments = parser.parse_args(argv)
     if (arguments.record is None) == (arguments.garment is None) or (arguments.edit and arguments.record is None):
         raise ValueError("name a person and a garment, or a saved try-on with --record.")

@@ -13,7 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,6 +48,7 @@ from vton.metrics import (
     sharpness,
     structural_similarity,
 )
+from vton.networks import alias
 from vton.networks.alias import AliasGenerator
 from vton.options import SIZES, read_size, to_text
 from vton.pipeline import TryOn, load_network
@@ -82,6 +83,45 @@ def with_view(tryon: TryOn, sample: dict[str, np.ndarray], inputs: Conditions, c
     return replace(inputs, alias_view=picture_to_tensor(picture, tryon.device))
 
 
+@dataclass(frozen=True)
+class Synthesis:
+    """All that the chain makes of one pair. seven: S-hat in ALIAS's 7 classes (1,7,H,W) one-hot; misalign (1,1,H,W);
+    pictures: I-hat (1,3,H,W) for each normalisation.
+    """
+
+    seven: torch.Tensor
+    theta: torch.Tensor
+    warp: inference.Warp
+    misalign: torch.Tensor
+    pictures: dict[str, torch.Tensor]
+
+
+@torch.inference_mode()
+def dress(
+    tryon: TryOn,
+    inputs: Conditions,
+    seven: torch.Tensor,
+    region: torch.Tensor | None = None,
+    fit: bool = True,
+) -> Synthesis:
+    """From a segmentation to the picture: warp, misalignment and synthesis of one pair.
+
+    Args:
+        seven: S or S-hat in ALIAS's classes, (1,7,H,W) one-hot.
+        region: where the cloth goes (1,1,H,W); None = the upper garment of `seven`.
+        fit: see `inference.predict_warp`.
+    """
+    upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    _, theta = inference.predict_warp(tryon.matching, inputs, upper if region is None else region, fit)
+    warped = inference.warp_cloth(theta, inputs)
+    misalign, _ = alias.misalignment(seven, warped.mask)
+    pictures = {
+        norm: inference.synthesise(tryon.alias, inputs, warped.cloth, seven, misalign, norm)[0]
+        for norm in SYSTEMS.values()
+    }
+    return Synthesis(seven, theta, warped, misalign, pictures)
+
+
 Misalignment = tuple[float, float, float]  # as from `misalignment_colours`
 
 
@@ -102,7 +142,7 @@ def synthesis_figures(
     person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
     arms = gray & np.isin(sample["segmentation"], labels.ARMS)
     view = with_view(tryon, sample, inputs, sample["segmentation"])
-    synthesis = inference.dress(tryon, view, seven, region, norms=tuple(SYSTEMS.values()))
+    synthesis = dress(tryon, view, seven, region)
     cloth = tensor_to_picture(synthesis.warp.cloth)
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
     aligned = ((upper - synthesis.misalign) > 0)[0, 0].numpy()
@@ -127,11 +167,11 @@ def synthesis_figures(
             f"halo{tail}": colour_difference(picture, person, background),
             f"skin{tail}": colour_difference(picture, person, arms),
         }
-    loose = inference.dress(tryon, view, seven, region, fit=False, norms=tuple(SYSTEMS.values()))
+    loose = dress(tryon, view, seven, region, fit=False)
     return figures, misalignment_colours(synthesis, person), misalignment_colours(loose, person)
 
 
-def misalignment_colours(synthesis: inference.Synthesis, person: np.ndarray) -> Misalignment:
+def misalignment_colours(synthesis: Synthesis, person: np.ndarray) -> Misalignment:
     """Share of the cloth region that is misaligned, and CIEDE2000 there between the photograph and the picture of
     ALIAS, and of instance normalisation.
     """
@@ -318,7 +358,7 @@ def try_on(
         classes = predict_classes(tryon, sample, inputs)[0].cpu().numpy().astype(np.uint8)
     seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
     inputs = with_view(tryon, sample, inputs, classes)
-    synthesis = inference.dress(tryon, inputs, seven, fit=fit, norms=tuple(SYSTEMS.values()))
+    synthesis = dress(tryon, inputs, seven, fit=fit)
     pictures = {name: tensor_to_picture(synthesis.pictures[norm]) for name, norm in SYSTEMS.items()}
     region = synthesis.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
     inside = (region * synthesis.warp.mask)[0, 0].cpu().numpy() > 0

@@ -136,12 +136,11 @@ def pack(
 ) -> dict[str, Any]:
     """Writes the packed file and returns how many people and garments it holds, and what was skipped.
 
-    Args:
-        people: folder with image/, image-parse/, openpose-json/, person-mask/, carried/, viton_crop.tsv, train.txt,
-            val.txt.
-        garments: folders with cloth/ and cloth-mask/ or image/ and mask/, and with attributes.tsv where sleeves are
-            known.
-        height: height of the packed photographs in pixels.
+    people: folder with image/, image-parse/, openpose-json/, person-mask/, carried/, viton_crop.tsv, train.txt,
+        val.txt.
+    garments: folders with cloth/ and cloth-mask/ or image/ and mask/, and with attributes.tsv where sleeves are
+        known.
+    height: height of the packed photographs in pixels.
 
     Raises FileNotFoundError or ValueError with one sentence for a missing folder or list and when nothing can be
     packed; then no file is written.
@@ -151,7 +150,12 @@ def pack(
     cloth_files = [file for folder in folders for file in _cloth_files(folder)]
     attributes = {name: row for folder in folders for name, row in read_attributes(folder).items()}
     arrays: dict[str, list[np.ndarray]] = {kind: [] for kind in PICTURE_KINDS}
-    names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
+    rows, products, skipped = [], [], []
+
+    def keep(pictures: dict[str, np.ndarray]) -> None:
+        for kind, blob in pictures.items():
+            arrays[kind].append(blob)
+
     boxes = _boxes(people / "viton_crop.tsv")
     for split in ("train", "val"):
         for name in (people / f"{split}.txt").read_text().split():
@@ -160,32 +164,24 @@ def pack(
             except (ValueError, OSError) as error:
                 skipped.append(f"{name}: {error}")
                 continue
-            names.append(name)
-            splits.append(split)
-            keypoints.append(points)
-            frames.append(frame)
-            for kind, blob in pictures.items():
-                arrays[kind].append(blob)
+            rows.append((name, split, points, frame))
+            keep(pictures)
     for file, mask_file in cloth_files:
         try:
-            pictures = _read_garment(file, mask_file, garment_height)
+            keep(_read_garment(file, mask_file, garment_height))
         except ValueError as error:
             skipped.append(f"{file.name}: {error}")
             continue
         products.append(file.stem)
-        for kind, blob in pictures.items():
-            arrays[kind].append(blob)
-    if not names:
+    if not rows:
         reason = f"; the first reason: {skipped[0]}" if skipped else ": train.txt and val.txt hold no names"
         raise ValueError(f"No photograph of '{people.name}' can be packed{reason}.")
+    names, splits, keypoints, frames = zip(*rows)
     columns = {
         "names": np.array(names),
         "split": np.array(splits),
         "products": np.array(products, dtype=str),
-        **{
-            column: np.array([attributes.get(name, {}).get(column, "") for name in products], dtype=str)
-            for column in ("sleeves", "neckline")
-        },
+        "sleeves": np.array([attributes.get(name, {}).get("sleeves", "") for name in products], dtype=str),
         "keypoints": np.array(keypoints, np.float32),
         "frame": np.array(frames, np.float32),
     }

@@ -14,10 +14,13 @@ import numpy as np
 from vton import labels
 from vton.data.pack import Person
 from vton.geometry import affine, move_points, warp_picture
+from vton.inputs.photo import largest
 from vton.joints import HIPS, LEFT_ARM, RIGHT_ARM, SHOULDERS, TRUNK, present
 from vton.rules.sleeves import sleeve_kind
 
 WHITE = 246  # background of the published product photos
+STEP = 2  # pixels of the grid on which the skinning is computed
+ARM_RADIUS = 0.22  # of a sleeve around its upper bone, in widths between the shoulders
 
 
 @dataclass
@@ -66,23 +69,19 @@ def person_skeleton(keypoints: np.ndarray) -> Skeleton | None:
 # -- moving a garment between two skeletons ------------------------------------------------------------------------
 
 
-def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int], step: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Linear blend skinning: for each pixel of the target picture, where to look in the source.
 
-    The field is smooth, so it is computed on every `step`-th pixel and enlarged.
-
-    Returns:
-        where (H, W, 2) float32 x, y in source pixels; part (H, W) uint8: 0 trunk, 1 right arm, 2 left arm, the bone
-        that rules the pixel.
+    The field is smooth, so it is computed on every `STEP`-th pixel and enlarged.
+    Returns where (H, W, 2) float32 x, y in source pixels; part (H, W) uint8: 0 trunk, 1 right arm, 2 left arm, the bone
+    that rules the pixel.
     """
-    height, width = -(-shape[0] // step), -(-shape[1] // step)
-    grid = (_grid((height, width)) + 0.5) * step - 0.5
+    height, width = -(-shape[0] // STEP), -(-shape[1] // STEP)
+    grid = (_grid((height, width)) + 0.5) * STEP - 0.5
     softness = 0.03 * target.width
-    trunk_distance = (
-        _distance_to_polygon((target.trunk + 0.5) / step - 0.5, (height, width)) * step + 0.02 * target.width
-    )
+    from_trunk = _distance_to_polygon((target.trunk + 0.5) / STEP - 0.5, (height, width)) * STEP
     transform = _affine_fit(target.trunk, source.trunk)
-    weight = 1 / (trunk_distance + softness) ** 4
+    weight = 1 / (from_trunk + 0.02 * target.width + softness) ** 4
     total, where = weight, weight[..., None] * transform(grid)
     by_part = [weight, np.zeros_like(weight), np.zeros_like(weight)]
     for number, (arm_t, arm_s) in enumerate(zip(target.arms, source.arms), start=1):
@@ -100,7 +99,7 @@ def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int], step: int =
     return cv2.resize(where, full, interpolation=cv2.INTER_LINEAR), strongest.astype(np.uint8)
 
 
-def part_map(skeleton: Skeleton, shape: tuple[int, int], arm_radius: float = 0.22) -> np.ndarray:
+def part_map(skeleton: Skeleton, shape: tuple[int, int]) -> np.ndarray:
     """(H, W, 3) bool: which pixels may belong to trunk, right arm and left arm (trunk and arm may overlap)."""
     grid = _grid(shape)
     centre = skeleton.trunk.mean(0)
@@ -110,10 +109,9 @@ def part_map(skeleton: Skeleton, shape: tuple[int, int], arm_radius: float = 0.2
     for arm in skeleton.arms:
         near = np.zeros(shape, bool)
         for number, (a, b) in enumerate(pairwise(arm)):
-            close = (
-                _distance_to_segment(grid, a, b) < (arm_radius if number == 0 else 0.85 * arm_radius) * skeleton.width
-            )
-            near |= close & ~core if number == 0 else close
+            reach = (0.85 if number else 1) * ARM_RADIUS * skeleton.width
+            close = _distance_to_segment(grid, a, b) < reach
+            near |= close if number else close & ~core
         arms.append(near)
     trunk = inside | ~(arms[0] | arms[1])
     return np.stack([trunk, arms[0], arms[1]], -1)
@@ -124,11 +122,8 @@ def move(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A garment from one skeleton to another.
 
-    Args:
-        picture (h,w,3) uint8 and mask (h,w) bool of the garment; a sleeve takes only pixels near its bone.
-
-    Returns:
-        picture (H,W,3) on white and mask (H,W) bool of the moved garment.
+    picture (h,w,3) uint8 and mask (h,w) bool of the garment; a sleeve takes only pixels near its bone.
+    Returns picture (H,W,3) on white and mask (H,W) bool of the moved garment.
     """
     where, part = skin(source, target, shape)
     out = cv2.remap(picture, where, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
@@ -160,8 +155,7 @@ def _similarity(a, b, c, d, scale):
 
 def _affine_fit(quad_from: np.ndarray, quad_to: np.ndarray):
     """Affine map that takes four corners onto four others as well as it can (least squares)."""
-    system = np.concatenate([quad_from, np.ones((4, 1))], 1)
-    matrix = np.linalg.lstsq(system, quad_to, rcond=None)[0]
+    matrix = np.linalg.lstsq(np.concatenate([quad_from, np.ones((4, 1))], 1), quad_to, rcond=None)[0]
     return lambda p: p @ matrix[:2] + matrix[2]
 
 
@@ -273,14 +267,6 @@ def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) 
                 return np.array(out + [end]) if length > 0.25 * width else np.zeros((0, 2))
         out.append(b)
     return np.array(out)
-
-
-def largest(mask: np.ndarray) -> np.ndarray:
-    """The largest piece of a mask (H, W) bool; all of it where it is empty."""
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
-    if count <= 1:
-        return mask
-    return labels == 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
 
 
 def close_holes(cloth: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

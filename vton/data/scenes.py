@@ -7,6 +7,7 @@ the person, the garment's colours, the gray region and the garment given as W(c,
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,8 +23,6 @@ from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 from vton.inputs.photo import disc
 
-PLANES = 11  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1, warped cloth 3
-GRAY_BIT, CARRIED_BIT, NECK_BIT, PLACED_BIT = 8, 16, 32, 64  # bits above the three of the class in a packed map
 WALL, PASTE, HAIR = (labels.ALIAS.index(name) for name in ("background", "paste", "hair"))
 UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labels.ALIAS.index("right arm"))
 
@@ -45,22 +44,6 @@ class Scene:
     warped: np.ndarray
     warped_mask: np.ndarray
 
-    @classmethod
-    def from_planes(cls, planes: np.ndarray) -> Scene:
-        """Out of the (H, W, PLANES) uint8 of a file."""
-        maps = planes[..., 6]
-        return cls(
-            planes[..., :3],
-            planes[..., 3:6],
-            maps & 7,
-            maps & GRAY_BIT > 0,
-            maps & CARRIED_BIT > 0,
-            maps & NECK_BIT > 0,
-            planes[..., 7].astype(np.float32) / 255,
-            planes[..., 8:11],
-            maps & PLACED_BIT > 0,
-        )
-
     @property
     def skin(self) -> np.ndarray:
         """(H, W) bool: bare arms and neck."""
@@ -70,7 +53,7 @@ class Scene:
 class Scenes:
     """The people of one split at one size (H, W), each in `variants` frames. A scene depends on its number alone.
 
-    cache: folder for the file of finished scenes; None = each is made anew whenever it is asked for. Draped people
+    cache: folder for finished scenes, a file each; None = each is made anew whenever it is asked for. Draped people
     come after the photographed ones; share: theirs of what is drawn at random. Without a pack all are draped.
     """
 
@@ -90,42 +73,37 @@ class Scenes:
         self.people = pack.people(split) if pack else []
         count = (draped.drawing_count or 2 * len(draped.records)) if draped else 0
         self.draped_numbers = range(len(self.people) * variants, len(self.people) * variants + count)
-        self._cache: np.memmap | None = None
-        self._ready: np.memmap | None = None
+        self.folder: Path | None = None
         if cache:
-            content: list = (
-                [pack.names[n] for n in self.people] + [pack.person(self.people[0]).image.shape] if pack else []
-            )
-            content += [len(draped.drapes), count] if draped else []
-            key = hashlib.sha256(f"{size} {variants} {content} {PLANES}".encode()).hexdigest()[:12]
-            cache.mkdir(parents=True, exist_ok=True)
-            self._cache = self._open(cache / f"scenes-{key}.bin", (self.draped_numbers.stop, *size, PLANES))
-            self._ready = self._open(cache / f"scenes-{key}.done", (self.draped_numbers.stop,))
-
-    @staticmethod
-    def _open(file: Path, shape: tuple[int, ...]) -> np.memmap:
-        return np.memmap(file, np.uint8, "r+" if file.exists() else "w+", shape=shape)
+            content: list = [len(draped.drapes), count] if draped else []
+            if pack:
+                content += [[pack.names[n] for n in self.people], pack.person(self.people[0]).image.shape]
+            key = hashlib.sha256(f"{size} {variants} {content}".encode()).hexdigest()[:12]
+            self.folder = cache / f"scenes-{key}"
+            self.folder.mkdir(parents=True, exist_ok=True)
 
     def draw(self, rng: np.random.Generator) -> Scene:
         """A scene at random that shows enough of a garment."""
         while True:
             from_photo = self.people and (not self.draped or rng.random() >= self.share)
-            number = (
-                int(rng.integers(self.draped_numbers.start)) if from_photo else int(rng.choice(self.draped_numbers))
-            )
-            scene = self[number]
-            if (scene.classes == UPPER).mean() > 0.03:
+            number = rng.integers(self.draped_numbers.start) if from_photo else rng.choice(self.draped_numbers)
+            scene = self[int(number)]
+            if has_garment(scene):
                 return scene
 
     def __getitem__(self, number: int) -> Scene:
-        if self._cache is None or self._ready is None:
-            return Scene.from_planes(self._make(number))
-        if not self._ready[number]:
-            self._cache[number] = self._make(number)
-            self._ready[number] = 1  # written last: what was begun is made again
-        return Scene.from_planes(np.array(self._cache[number]))
+        file = self.folder / f"{number}.npz" if self.folder else None
+        if file and file.is_file():
+            with np.load(file, allow_pickle=False) as maps:
+                return Scene(**maps)
+        scene = self._make(number)
+        if file:
+            part = file.with_name(f".{number}-{os.getpid()}.npz")  # several workers may make the same one
+            np.savez_compressed(part, **vars(scene))
+            os.replace(part, file)
+        return scene
 
-    def _make(self, number: int) -> np.ndarray:
+    def _make(self, number: int) -> Scene:
         if self.draped and number in self.draped_numbers:
             return draped_scene(self.draped, number - self.draped_numbers.start)
         assert self.pack is not None  # without one all are draped
@@ -139,50 +117,47 @@ class Scenes:
             person.image, matrix, self.size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE
         )
         parse, carried, keypoints = maps_in_frame(person, matrix, self.size, mirror)
-        return pack_planes(image, parse, keypoints, carried)
+        return make_scene(image, parse, keypoints, carried)
 
 
-def draped_scene(people: DrapedPeople, number: int) -> np.ndarray:
-    """A draped person with the product picture by the true warp, as (H, W, PLANES) uint8."""
+def has_garment(scene: Scene) -> bool:
+    """Whether a scene shows enough of a garment to learn from."""
+    return bool((scene.classes == UPPER).mean() > 0.03)
+
+
+def draped_scene(people: DrapedPeople, number: int) -> Scene:
+    """A draped person with the product picture by the true warp."""
     image, parse, keypoints, pair = people.sample(number, np.random.default_rng([number, 78]), number % 2 == 1)
     assert pair.grid is not None  # draped people's warps are known
     height, width = parse.shape
     at = ((pair.grid + 1) * np.array([width, height], np.float32) - 1) / 2
     warped = cv2.remap(pair.cloth, at.astype(np.float32), None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return pack_planes(image, parse, keypoints, np.zeros(parse.shape, bool), warped, pair.truth_mask)
+    return make_scene(image, parse, keypoints, np.zeros(parse.shape, bool), warped, pair.truth_mask)
 
 
-def pack_planes(
+def make_scene(
     image: np.ndarray,
     parse: np.ndarray,
     keypoints: np.ndarray,
     carried: np.ndarray,
     warped: np.ndarray | None = None,
     warped_mask: np.ndarray | None = None,
-) -> np.ndarray:
-    """A picture (H,W,3) uint8 with its LIP labels, joints and carried mask, and with the cloth by the true warp where
-    that is known, as (H, W, PLANES) uint8.
+) -> Scene:
+    """The scene of a picture (H,W,3) uint8 with its LIP labels, joints and carried mask, and with the cloth by the true
+    warp where that is known.
     """
-    classes = labels.thirteen_to_7(labels.lip_to_13(parse))
-    gray = (agnostic_image(image, parse, keypoints, thorough=True) == 128).all(2)
-    maps = (
-        classes
-        | GRAY_BIT * gray.astype(np.uint8)
-        | CARRIED_BIT * carried.astype(np.uint8)
-        | NECK_BIT * (parse == labels.NECK_LIP).astype(np.uint8)
-        | (0 if warped_mask is None else PLACED_BIT * warped_mask.astype(np.uint8))
-    )
     body = cv2.GaussianBlur(((parse > 0) | carried).astype(np.float32), (0, 0), image.shape[1] / 256)
     silhouette = np.clip(2 * body - 1, 0, 1)  # inside the outline alone, where nothing of the old background is left
-    return np.concatenate(
-        (
-            image,
-            pose.draw_pose(keypoints, parse.shape),
-            maps[..., None],
-            (255 * silhouette).astype(np.uint8)[..., None],
-            np.zeros_like(image) if warped is None else warped,
-        ),
-        2,
+    return Scene(
+        picture=image,
+        pose=pose.draw_pose(keypoints, parse.shape),
+        classes=labels.thirteen_to_7(labels.lip_to_13(parse)),
+        gray=(agnostic_image(image, parse, keypoints, thorough=True) == 128).all(2),
+        carried=carried,
+        neck=parse == labels.NECK_LIP,
+        silhouette=(255 * silhouette).astype(np.uint8) / np.float32(255),  # in the steps that runs so far have seen
+        warped=np.zeros_like(image) if warped is None else warped,
+        warped_mask=np.zeros(parse.shape, bool) if warped_mask is None else warped_mask,
     )
 
 

@@ -38,11 +38,8 @@ ROUNDS = 5
 def by_colour(probabilities: np.ndarray, image: np.ndarray) -> np.ndarray:
     """Label probabilities after a look at the colours of each part in this photograph.
 
-    Args:
-        probabilities: (20, H, W) float32, sums to 1 over the LIP labels. image: (H, W, 3) uint8 RGB.
-
-    Returns:
-        (20, H, W) float32, sums to 1; within a part the labels keep their proportions.
+    probabilities: (20, H, W) float32, sums to 1 over the LIP labels. image: (H, W, 3) uint8 RGB.
+    Returns (20, H, W) float32, sums to 1; within a part the labels keep their proportions.
     """
     place = bins(image)
     prior = np.stack([probabilities[list(part)].sum(0) for part in PARTS]).reshape(len(PARTS), -1)

@@ -11,7 +11,7 @@ from torch import nn
 
 from vton import labels
 from vton.inputs import parsing, pose
-from vton.inputs.photo import InputError, disc, opaque
+from vton.inputs.photo import InputError, disc, largest, opaque
 from vton.inputs.reading import Attribute, Reading, read_garment
 
 # Numbers with no figure beside them were set by eye on photographs of garments and are not measured one by one.
@@ -102,12 +102,8 @@ def _fit_background(lab: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, flo
         error = np.linalg.norm(b - A @ plane, axis=1)
         fits = error < max(4.0, 3 * float(np.median(error[fits])))
     background = terms @ plane
-    return (
-        background,
-        np.linalg.norm(lab - background, axis=2),
-        float(np.percentile(error[fits], 90)),
-        float(fits.mean()),
-    )
+    distance, noise = np.linalg.norm(lab - background, axis=2), float(np.percentile(error[fits], 90))
+    return background, distance, noise, float(fits.mean())
 
 
 def _fill_holes(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
@@ -286,15 +282,13 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
         possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(BEYOND * max(inside.shape))) > 0
         if (plain & inside).sum() > AGREES * (plain | inside).sum():  # seams of a floor and hard shadows are not cloth
             return _keep_large(plain & possible), "uniform"
-    scale = min(1.0, TRIMAP_LONGEST / max(inside.shape))
-    size = (max(8, round(inside.shape[1] * scale)), max(8, round(inside.shape[0] * scale)))
-    probability = cv2.resize(reading.mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    probability = shrink(reading.mask.astype(np.float32), TRIMAP_LONGEST)
     trimap = np.where(probability > 0.5, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     trimap[probability > SURE_INSIDE], trimap[probability < SURE_OUTSIDE] = cv2.GC_FGD, cv2.GC_BGD
     if not (trimap == cv2.GC_FGD).any() or not (trimap == cv2.GC_BGD).any():
         return _keep_large(inside), "network"
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    return _grabcut(image, small, trimap, 2, 1.2 / scale), "network"
+    scale = min(1.0, TRIMAP_LONGEST / max(inside.shape))
+    return _grabcut(image, shrink(image, TRIMAP_LONGEST), trimap, 2, 1.2 / scale), "network"
 
 
 def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
@@ -308,10 +302,9 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
         return nothing
     opening = (reading.opening > 0.5) & mask
     opening[rows[0] + round(DEEPEST * (rows[-1] - rows[0])) :] = False
-    count, parts, stats, _ = cv2.connectedComponentsWithStats(opening.astype(np.uint8), connectivity=8)
-    if count < 2:
+    if not opening.any():
         return nothing
-    opening = parts == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
+    opening = largest(opening)
     opening = np.maximum.accumulate(opening[::-1], 0)[::-1]  # and the rim above it
     # Labels and seams that reach into the front are no part of its neckline.
     around = disc(NOTCH / 2 * opening.any(0).sum())
@@ -325,9 +318,8 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
     image: (H, W, 3) or (H, W, 4) uint8. Raises InputError when no person or no upper garment is found.
     """
     rgb = opaque(shrink(np.asarray(image), LONGEST))
-    small = cv2.resize(
-        rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
-    )
+    scale = min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
+    small = cv2.resize(rgb, None, fx=scale, fy=scale)
     detection = pose.detect(small)
     parse = parsing.parse(parser, small, detection.keypoints, detection.person_mask.astype(np.float32), height=512)
     mask = _keep_large(np.isin(parse, labels.UPPER_LIP))
@@ -350,9 +342,7 @@ def stretch_contrast(image: np.ndarray) -> np.ndarray:
     """A pale picture (H, W, 3) uint8 with its lightest tones spread, in which white cloth on a white ground is seen;
     any other as it is.
     """
-    if not pale(image):
-        return image
-    return ((image / 255.0) ** HIGHLIGHTS * 255).round().astype(np.uint8)
+    return ((image / 255.0) ** HIGHLIGHTS * 255).round().astype(np.uint8) if pale(image) else image
 
 
 def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
@@ -424,9 +414,8 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     reading = read_garment(reader, shrink(cloth), small)
     behind = inside_of_back(reading, small)
     mask &= ~np.maximum.accumulate(_at_size(behind, mask.shape)[::-1], 0)[::-1]
-    return replace(
-        with_mask(cloth, mask, "alpha"), attributes=reading.attributes, open_neck=bool(behind.any()), turns=turns
-    )
+    cut, open_neck = with_mask(cloth, mask, "alpha"), bool(behind.any())
+    return replace(cut, attributes=reading.attributes, open_neck=open_neck, turns=turns)
 
 
 def shrink(picture: np.ndarray, longest: int = WORKING_SIZE) -> np.ndarray:
@@ -486,11 +475,8 @@ def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = 
     for one of another shape.
     """
     image, mask = np.asarray(image), np.asarray(mask)
-    if (
-        mask.ndim != 2
-        or abs(mask.shape[0] * image.shape[1] - mask.shape[1] * image.shape[0])
-        > max(mask.shape) * max(image.shape[:2]) / 50
-    ):
+    flat, limit = mask.ndim == 2, max(mask.shape) * max(image.shape[:2]) / 50
+    if not flat or abs(mask.shape[0] * image.shape[1] - mask.shape[1] * image.shape[0]) > limit:
         raise InputError("The painted mask has another shape than the garment's picture; paint it on this picture.")
     if (mask > 127).mean() < 0.005:
         raise InputError("The garment's mask is empty; paint over the garment.")

@@ -12,6 +12,7 @@ from vton.inputs.colours import by_colour
 from vton.inputs.photo import disc, from_nearest
 from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, present
 from vton.networks.parser import Parser
+from vton.tensors import picture_to_tensor
 
 # Where no source is named, numbers were chosen by the parse of the 80 validation photographs.
 STRIDE = 32  # pictures are padded to a multiple of this
@@ -29,12 +30,9 @@ SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 def joint_maps(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Gaussian bumps at the joints.
 
-    Args:
-        keypoints: (25, 3) x, y in pixels of a picture of `size`, confidence; (0, 0) or confidence 0 means missing.
-        size: (H, W).
-
-    Returns:
-        (25, H, W) float32 in [0, 1]; the standard deviation is 1/48 of the height; missing joints are all zero.
+    keypoints: (25, 3) x, y in pixels of a picture of `size`, confidence; (0, 0) or confidence 0 means missing.
+    size: (H, W).
+    Returns (25, H, W) float32 in [0, 1]; the standard deviation is 1/48 of the height; missing joints are all zero.
     """
     height, width = size
     sigma = height / 48
@@ -47,15 +45,12 @@ def joint_maps(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def to_tensors(image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
     """Network inputs of one picture.
 
-    Args:
-        image: (H, W, 3) uint8. keypoints: (25, 3) in its pixels. person_mask: (H, W) float32 in [0, 1].
-
-    Returns:
-        image (1,3,H,W) in [-1, 1], joints (1,25,H,W), person (1,1,H,W).
+    image: (H, W, 3) uint8. keypoints: (25, 3) in its pixels. person_mask: (H, W) float32 in [0, 1].
+    Returns image (1,3,H,W) in [-1, 1], joints (1,25,H,W), person (1,1,H,W).
     """
-    picture = torch.from_numpy(image.astype(np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
-    joints = torch.from_numpy(joint_maps(keypoints, image.shape[:2]))[None]
-    return picture, joints, torch.from_numpy(np.ascontiguousarray(person_mask, dtype=np.float32))[None, None]
+    maps = joint_maps(keypoints, image.shape[:2]), np.ascontiguousarray(person_mask, dtype=np.float32)[None]
+    joints, person = (torch.from_numpy(planes)[None] for planes in maps)
+    return picture_to_tensor(image), joints, person
 
 
 @torch.inference_mode()
@@ -70,23 +65,17 @@ def label_probabilities(
 ) -> np.ndarray:
     """Probability of each label, at the picture's own size.
 
-    Args:
-        image: (H, W, 3) uint8 of any size. keypoints: (25, 3) in its pixels. person_mask: (H, W) in [0, 1].
-        height: height in pixels to which the picture is resized for the network; default: the config's.
-        mirror: average with the answer on the mirrored picture, left and right exchanged.
-        colours: ask the photograph's own colours, too, see `vton.inputs.colours`.
-
-    Returns:
-        (20, H, W) float32; sums to 1 over the labels.
+    image: (H, W, 3) uint8 of any size. keypoints: (25, 3) in its pixels. person_mask: (H, W) in [0, 1].
+    height: height in pixels to which the picture is resized for the network; default: the config's.
+    mirror: average with the answer on the mirrored picture, left and right exchanged.
+    colours: ask the photograph's own colours, too, see `vton.inputs.colours`.
+    Returns (20, H, W) float32; sums to 1 over the labels.
     """
     full_h, full_w = image.shape[:2]
     scale = (height or parser.config.size[0]) / full_h
     h, w = max(1, round(full_h * scale)), max(1, round(full_w * scale))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    small, mask = (
-        cv2.resize(image, (w, h), interpolation=how),
-        cv2.resize(person_mask.astype(np.float32), (w, h), interpolation=how),
-    )
+    small, mask = (cv2.resize(a, (w, h), interpolation=how) for a in (image, person_mask.astype(np.float32)))
     points = keypoints.astype(np.float32).copy()
     points[:, :2] *= (w / full_w, h / full_h)
     pad_h, pad_w = -h % STRIDE, -w % STRIDE
@@ -101,8 +90,7 @@ def label_probabilities(
     inputs = [torch.cat(parts).to(device) for parts in zip(*views)]
     probabilities = parser(*inputs).softmax(1)
     if mirror:
-        back = probabilities[1].flip(-1)[torch.from_numpy(labels.FLIP_LIP.astype(np.int64))]
-        probabilities = (probabilities[0] + back)[None] / 2
+        probabilities = (probabilities[0] + probabilities[1].flip(-1)[labels.FLIP_LIP.tolist()])[None] / 2
     probabilities = probabilities[:1, :, :h, :w].cpu()
     if colours:
         probabilities = torch.from_numpy(by_colour(probabilities[0].numpy(), small[:h, :w]))[None]
@@ -121,11 +109,8 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     These are hair and hat away from the head, arms away from their bones, and specks of anything but the head. Patches
     of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are of that.
 
-    Args:
-        parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
-
-    Returns:
-        (H, W) uint8.
+    parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
+    Returns (H, W) uint8.
     """
     parse = np.array(parse, np.uint8)
     skirt = (parse == labels.SKIRT_LIP).astype(np.uint8)

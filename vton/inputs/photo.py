@@ -6,6 +6,7 @@ top left pixel. A `Frame` is given in pixels of the photograph and may reach bey
 
 import io
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageCms, ImageOps
 
-from vton.joints import (
-    HIPS,
-    LEFT_ELBOW,
-    LEFT_SHOULDER,
-    LEFT_WRIST,
-    MID_HIP,
-    NECK,
-    RIGHT_ELBOW,
-    RIGHT_SHOULDER,
-    RIGHT_WRIST,
-    SHOULDERS,
-    present,
-)
+from vton import joints
 
 # Formats that Pillow decodes by itself; others (EPS) would start foreign programs, and a damaged HEIC file ended the
 # whole process in libheif.
@@ -47,13 +36,6 @@ SHOULDER_SHARE = 0.42  # widest shoulders, as a share of the frame's width
 TRUNK_PER_SHOULDERS = 1.45
 MIN_FRAME = 160  # pixels; nobody can be dressed in a smaller frame
 MAX_GROWTH = 1.4  # how far a frame may grow to take in the arms
-
-INTERPOLATIONS = {
-    "nearest": cv2.INTER_NEAREST_EXACT,
-    "linear": cv2.INTER_LINEAR,
-    "area": cv2.INTER_AREA,
-    "cubic": cv2.INTER_CUBIC,
-}
 
 
 class InputError(ValueError):
@@ -225,6 +207,12 @@ class Frame:
         """In pixels."""
         return self.y1 - self.y0
 
+    def overlap(self, photo_hw: tuple[int, int]) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+        """Rows and columns of what lies in a photograph of that (H, W): in the photograph, and in the frame itself."""
+        ya, yb = np.clip([self.y0, self.y1], 0, photo_hw[0])
+        xa, xb = np.clip([self.x0, self.x1], 0, photo_hw[1])
+        return np.s_[ya:yb, xa:xb], np.s_[ya - self.y0 : yb - self.y0, xa - self.x0 : xb - self.x0]
+
 
 def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     """The 3:4 frame around a person as in VITON-HD: neck a third of the way down, hips at about 70 %.
@@ -233,18 +221,18 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     Where the hips are missing, the trunk's length follows from the shoulders. The frame grows, by 1.4 at most, to take
     in elbows and wrists. Raises InputError when neck and shoulders are missing.
     """
-    visible = present(keypoints)
-    points = np.asarray(keypoints, np.float64)[:, :2]
-    both = visible[list(SHOULDERS)].all()
-    shoulders = float(np.linalg.norm(points[RIGHT_SHOULDER] - points[LEFT_SHOULDER])) if both else 0.0
-    if visible[NECK]:
-        neck = points[NECK]
-    elif both:
-        neck = (points[RIGHT_SHOULDER] + points[LEFT_SHOULDER]) / 2
+    visible = joints.present(keypoints)
+    points = np.asarray(keypoints, np.float64)
+    right, left = joints.SHOULDERS
+    shoulders = joints.distance(points, right, left)
+    if visible[joints.NECK]:
+        neck = points[joints.NECK]
+    elif visible[right] and visible[left]:
+        neck = (points[right] + points[left]) / 2
     else:
         raise InputError("The shoulders are not visible; use a photo that shows the person from head to hips.")
-    hips = [points[i] for i in HIPS if visible[i]]
-    hip = points[MID_HIP] if visible[MID_HIP] else np.mean(hips, axis=0) if hips else None
+    hips = [points[i] for i in joints.HIPS if visible[i]]
+    hip = points[joints.MID_HIP] if visible[joints.MID_HIP] else np.mean(hips, axis=0) if hips else None
     trunk = float(hip[1] - neck[1]) if hip is not None else 0.0
     # Shoulders that are wide for the trunk mean a bent or seated person, or hips that are out of the picture.
     height = max(
@@ -258,7 +246,7 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
         )
     centre_x = neck[0] if hip is None else (neck[0] + hip[0]) / 2
 
-    arms = points[[i for i in (RIGHT_ELBOW, RIGHT_WRIST, LEFT_ELBOW, LEFT_WRIST) if visible[i]]]
+    arms = points[[i for arm in joints.ARMS.values() for i in arm[1:] if visible[i]]]
     growth = 1.0
     if len(arms):
         margin = 0.07 * height
@@ -275,19 +263,12 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     return Frame(x0, y0, x0 + 3 * unit, y0 + 4 * unit)
 
 
-def _interpolation(name: str, shrinking: bool) -> int:
-    if name == "smooth":
-        return cv2.INTER_AREA if shrinking else cv2.INTER_CUBIC
-    if name not in INTERPOLATIONS:
-        raise ValueError(f"interpolation is smooth, {', '.join(INTERPOLATIONS)}, not {name}.")
-    return INTERPOLATIONS[name]
-
-
 def _resize(image: np.ndarray, size: tuple[int, int], interpolation: str) -> np.ndarray:
     if image.shape[:2] == tuple(size):
         return image.copy()
-    flag = _interpolation(interpolation, size[0] < image.shape[0])
-    return cv2.resize(image, (size[1], size[0]), interpolation=flag)
+    smooth = cv2.INTER_AREA if size[0] < image.shape[0] else cv2.INTER_CUBIC
+    flags = {"smooth": smooth, "nearest": cv2.INTER_NEAREST_EXACT, "linear": cv2.INTER_LINEAR}
+    return cv2.resize(image, size[::-1], interpolation=flags[interpolation])
 
 
 def wide_blur(picture: np.ndarray, sigma: float, enough: float) -> np.ndarray:
@@ -310,7 +291,7 @@ def crop(
     """Cut `frame` out of `image` and scale it to `size` = (H, W).
 
     image: (H0, W0) or (H0, W0, C), uint8 or float32. interpolation: "smooth" (area when shrinking, cubic when growing),
-    "nearest" (for label maps), "linear", "area", "cubic". fill: value beyond the photograph; None repeats its border,
+    "nearest" (for label maps), "linear". fill: value beyond the photograph; None repeats its border,
     blurred where it is wide, so that nothing there looks like a body or a garment.
     """
     H0, W0 = image.shape[:2]
@@ -343,13 +324,11 @@ def uncrop(
 
     image: (H, W) or (H, W, C); returns (H0, W0) or (H0, W0, C) of the same type, `fill` outside the frame.
     """
-    H0, W0 = photo_hw
     full = _resize(np.ascontiguousarray(image), (frame.height, frame.width), interpolation)
-    canvas = np.empty((H0, W0, *image.shape[2:]), image.dtype)
+    canvas = np.empty((*photo_hw, *image.shape[2:]), image.dtype)
     canvas[...] = fill
-    xa, xb = np.clip([frame.x0, frame.x1], 0, W0)
-    ya, yb = np.clip([frame.y0, frame.y1], 0, H0)
-    canvas[ya:yb, xa:xb] = full[ya - frame.y0 : yb - frame.y0, xa - frame.x0 : xb - frame.x0]
+    outer, inner = frame.overlap(photo_hw)
+    canvas[outer] = full[inner]
     return canvas
 
 
@@ -365,43 +344,43 @@ def paste(photo: np.ndarray, picture: np.ndarray, frame: Frame, region: np.ndarr
             f"The region is an (H, W) uint8 map of the photograph's size, not {region.shape} {region.dtype}."
         )
     result = photo.copy()
-    H0, W0 = photo.shape[:2]
-    xa, xb = np.clip([frame.x0, frame.x1], 0, W0)
-    ya, yb = np.clip([frame.y0, frame.y1], 0, H0)
-    if xa >= xb or ya >= yb:
-        return result
+    outer, inner = frame.overlap(photo.shape[:2])
     full = _resize(np.ascontiguousarray(picture), (frame.height, frame.width), "smooth")
-    new = full[ya - frame.y0 : yb - frame.y0, xa - frame.x0 : xb - frame.x0].astype(np.uint16)
-    opacity = region[ya:yb, xa:xb, None].astype(np.uint16)
-    old = photo[ya:yb, xa:xb].astype(np.uint16)
-    result[ya:yb, xa:xb] = ((new * opacity + old * (255 - opacity) + 127) // 255).astype(np.uint8)
+    new, old, opacity = (part.astype(np.uint16) for part in (full[inner], photo[outer], region[outer][..., None]))
+    result[outer] = ((new * opacity + old * (255 - opacity) + 127) // 255).astype(np.uint8)
     return result
 
 
 def keypoints_to_frame(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the photograph -> in the frame's picture of `size` = (H, W), in pixels; missing stay 0."""
-    out = np.zeros((25, 3), np.float32)
-    visible = present(keypoints)
     scale = np.array([size[1] / frame.width, size[0] / frame.height])
-    out[visible, :2] = (np.asarray(keypoints)[visible, :2] - (frame.x0, frame.y0)) * scale
-    out[visible, 2] = np.asarray(keypoints)[visible, 2]
-    return out
+    return _move_points(keypoints, lambda points: (points - (frame.x0, frame.y0)) * scale)
 
 
 def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the frame's picture of `size` = (H, W) -> in the photograph, in pixels; missing stay 0."""
-    out = np.zeros((25, 3), np.float32)
-    visible = present(keypoints)
     scale = np.array([frame.width / size[1], frame.height / size[0]])
-    out[visible, :2] = np.asarray(keypoints)[visible, :2] * scale + (frame.x0, frame.y0)
-    out[visible, 2] = np.asarray(keypoints)[visible, 2]
-    return out
+    return _move_points(keypoints, lambda points: points * scale + (frame.x0, frame.y0))
+
+
+def _move_points(keypoints: np.ndarray, move: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    keypoints = np.asarray(keypoints)
+    places = np.concatenate([move(keypoints[:, :2]), keypoints[:, 2:]], 1)
+    return np.where(joints.present(keypoints)[:, None], places, 0).astype(np.float32)
 
 
 def disc(radius: float) -> np.ndarray:
     """A round structuring element, (2 r + 1, 2 r + 1) uint8, for r = `radius` rounded to whole pixels, at least 1."""
     side = 2 * max(1, round(radius)) + 1
     return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+
+
+def largest(mask: np.ndarray) -> np.ndarray:
+    """The largest piece of a mask (H, W) bool; all of it where it is empty."""
+    count, pieces, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    if count <= 1:
+        return mask
+    return pieces == 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
 
 
 def from_nearest(values: np.ndarray, source: np.ndarray) -> np.ndarray:

@@ -13,29 +13,8 @@ from typing import Any
 import cv2
 import numpy as np
 
+from vton import joints
 from vton.inputs.photo import InputError, crop, frame_person, keypoints_to_photo
-from vton.joints import (
-    ARMS,
-    COLOURS,
-    FLIP,
-    HIPS,
-    JOINTS,
-    LEFT_EYE,
-    LEFT_LEG,
-    LEFT_SHOULDER,
-    LEFT_WRIST,
-    LIMBS,
-    MID_HIP,
-    NECK,
-    NOSE,
-    RIGHT_EYE,
-    RIGHT_LEG,
-    RIGHT_SHOULDER,
-    RIGHT_WRIST,
-    SHOULDERS,
-    TRUNK,
-    present,
-)
 
 OPACITY = 0.6
 
@@ -73,16 +52,18 @@ def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     H, W = size
     canvas = np.zeros((H, W, 3), np.float32)
     keypoints = np.asarray(keypoints, np.float32)
-    visible = present(keypoints)
+    visible = joints.present(keypoints)
     points = keypoints[:, :2]
-    for a, b in LIMBS:
+    for a, b in joints.LIMBS:
         if visible[a] and visible[b]:
             axis = points[b] - points[a]
             length = float(np.hypot(*axis))
             if length > 1e-3:
-                _blend_ellipse(canvas, (points[a] + points[b]) / 2, axis / length, length / 2, W / 120, COLOURS[b])
+                _blend_ellipse(
+                    canvas, (points[a] + points[b]) / 2, axis / length, length / 2, W / 120, joints.COLOURS[b]
+                )
     for i in np.flatnonzero(visible):
-        _blend_ellipse(canvas, points[i], (1.0, 0.0), W / 100, W / 100, COLOURS[i])
+        _blend_ellipse(canvas, points[i], (1.0, 0.0), W / 100, W / 100, joints.COLOURS[i])
     return canvas.astype(np.uint8)
 
 
@@ -91,8 +72,8 @@ def mirror_keypoints(keypoints: np.ndarray, width: int) -> np.ndarray:
     keypoints = np.asarray(keypoints, np.float32)
     out = keypoints.copy()
     out[:, 0] = width - 1 - keypoints[:, 0]
-    out[~present(keypoints)] = 0
-    return out[FLIP]
+    out[~joints.present(keypoints)] = 0
+    return out[joints.FLIP]
 
 
 def load_openpose_json(path) -> np.ndarray:
@@ -117,15 +98,19 @@ def load_openpose_json(path) -> np.ndarray:
 
 
 # BODY_25 joint -> MediaPipe landmark. Neck and mid hip are middles, small toes have no counterpart.
-_LANDMARK = {JOINTS.index(name): landmark for name, landmark in (("nose", 0), ("right eye", 5), ("left eye", 2))}
+_LANDMARK = {joints.JOINTS.index(name): landmark for name, landmark in (("nose", 0), ("right eye", 5), ("left eye", 2))}
 for _part, _left in zip(
     ("ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle", "heel", "big toe"),
     (7, 11, 13, 15, 23, 25, 27, 29, 31),
 ):
-    _LANDMARK |= {JOINTS.index(f"left {_part}"): _left, JOINTS.index(f"right {_part}"): _left + 1}
-_MIDDLES = {NECK: SHOULDERS, MID_HIP: HIPS}
+    _LANDMARK |= {joints.JOINTS.index(f"left {_part}"): _left, joints.JOINTS.index(f"right {_part}"): _left + 1}
+_MIDDLES = {joints.NECK: joints.SHOULDERS, joints.MID_HIP: joints.HIPS}
 # A joint of an arm, a leg or a foot is lost with its parent; parents come first.
-_PARENTS = [(b, a) for a, b in LIMBS if a not in (NECK, MID_HIP, NOSE, RIGHT_EYE, LEFT_EYE)]
+_PARENTS = [
+    (b, a)
+    for a, b in joints.LIMBS
+    if a not in (joints.NECK, joints.MID_HIP, joints.NOSE, joints.RIGHT_EYE, joints.LEFT_EYE)
+]
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024
 MIN_WINDOW = 400  # pixels; smaller parts of a photo are not searched
@@ -231,7 +216,7 @@ def _to_body_25(landmarks: np.ndarray, mask: np.ndarray) -> np.ndarray:
     for joint, (a, b) in _MIDDLES.items():
         keypoints[joint, :2] = (keypoints[a, :2] + keypoints[b, :2]) / 2
         keypoints[joint, 2] = min(keypoints[a, 2], keypoints[b, 2])
-    trunk = np.linalg.norm(keypoints[NECK, :2] - keypoints[MID_HIP, :2])
+    trunk = np.linalg.norm(keypoints[joints.NECK, :2] - keypoints[joints.MID_HIP, :2])
     outside = cv2.distanceTransform((mask < 0.5).astype(np.uint8), cv2.DIST_L2, 5)
     for joint, (x, y, visibility) in enumerate(keypoints):
         inside = 0 <= x < W and 0 <= y < H
@@ -245,8 +230,8 @@ def _to_body_25(landmarks: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def _plausible(keypoints: np.ndarray, mask: np.ndarray) -> bool:
     """A person has both shoulders and a silhouette that is more than a speck."""
-    visible = present(keypoints)
-    return bool(visible[list(SHOULDERS)].all() and (mask > 0.5).mean() > 0.002)
+    visible = joints.present(keypoints)
+    return bool(visible[list(joints.SHOULDERS)].all() and (mask > 0.5).mean() > 0.002)
 
 
 def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -265,10 +250,10 @@ def _confirm(photo: np.ndarray, keypoints: np.ndarray) -> bool:
     if len(again) != 1:
         return False
     points = keypoints_to_photo(again[0][0], frame, (512, 384))
-    trunk = np.linalg.norm(keypoints[MID_HIP, :2] - keypoints[NECK, :2])
-    both = present(points) & present(keypoints)
+    trunk = np.linalg.norm(keypoints[joints.MID_HIP, :2] - keypoints[joints.NECK, :2])
+    both = joints.present(points) & joints.present(keypoints)
     apart = np.linalg.norm(points[:, :2] - keypoints[:, :2], axis=1)
-    return bool(both[[NOSE, *TRUNK]].all() and np.median(apart[both]) < 0.12 * trunk)
+    return bool(both[[joints.NOSE, *joints.TRUNK]].all() and np.median(apart[both]) < 0.12 * trunk)
 
 
 def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -291,19 +276,19 @@ def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray
                 if answer is None:
                     continue
                 keypoints = _to_body_25(*answer) / (ratio, ratio, 1)
-                trunk = np.linalg.norm(keypoints[MID_HIP, :2] - keypoints[NECK, :2])
+                trunk = np.linalg.norm(keypoints[joints.MID_HIP, :2] - keypoints[joints.NECK, :2])
                 # Patterns look like tiny people now and then; people that small are of no use anyway.
                 if (
-                    present(keypoints)[[NOSE, NECK, *SHOULDERS, MID_HIP]].all()
+                    joints.present(keypoints)[[joints.NOSE, joints.NECK, *joints.SHOULDERS, joints.MID_HIP]].all()
                     and trunk >= MIN_TRUNK
                     and _confirm(window, keypoints)
                 ):
                     # A window through somebody's body shows less of a person than the window beside it.
-                    whole = float(keypoints[[NOSE, *TRUNK], 2].sum())
+                    whole = float(keypoints[[joints.NOSE, *joints.TRUNK], 2].sum())
                     candidates.append((whole, top, left, keypoints, answer[1]))
         if candidates:
             _, top, left, keypoints, mask = max(candidates, key=lambda one: one[0])
-            there = present(keypoints)
+            there = joints.present(keypoints)
             keypoints[there, :2] = (keypoints[there, :2] + (left, top)) * (hw[1] / W, hw[0] / H)
             full = np.zeros((H, W), np.float32)
             full[top : top + h, left : left + w] = cv2.resize(mask, (w, h), interpolation=cv2.INTER_LINEAR)
@@ -358,21 +343,20 @@ def facing(keypoints: np.ndarray) -> str:
     Unknown is a person without shoulders, and one in a photograph that lies on its side: left and right say nothing
     there.
     """
-    k, visible = np.asarray(keypoints), present(keypoints)
-    if not visible[list(SHOULDERS)].all() or lies(k):
+    k, visible = np.asarray(keypoints), joints.present(keypoints)
+    if not visible[list(joints.SHOULDERS)].all() or lies(k):
         return "unknown"
-    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if visible[MID_HIP] and visible[NECK] else 0.0
-    if np.linalg.norm(k[RIGHT_SHOULDER, :2] - k[LEFT_SHOULDER, :2]) < 0.35 * trunk:
+    if joints.distance(k, *joints.SHOULDERS) < 0.35 * joints.distance(k, joints.NECK, joints.MID_HIP):
         return "side"  # there, which shoulder comes first says nothing
-    return "back" if k[RIGHT_SHOULDER, 0] > k[LEFT_SHOULDER, 0] else "front"
+    return "back" if k[joints.RIGHT_SHOULDER, 0] > k[joints.LEFT_SHOULDER, 0] else "front"
 
 
 def lies(keypoints: np.ndarray) -> bool:
     """Whether the trunk is more level than upright, or upside down, as in a photograph that was not turned."""
-    k, visible = np.asarray(keypoints), present(keypoints)
-    if not (visible[MID_HIP] and visible[NECK]):
+    k, visible = np.asarray(keypoints), joints.present(keypoints)
+    if not (visible[joints.MID_HIP] and visible[joints.NECK]):
         return False
-    right, down = k[MID_HIP, :2] - k[NECK, :2]
+    right, down = k[joints.MID_HIP, :2] - k[joints.NECK, :2]
     return bool(down < abs(right))
 
 
@@ -381,35 +365,33 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
 
     pose: in pixels of the photo; hw: the photo's (H, W).
     """
-    k, visible = pose.keypoints, present(pose.keypoints)
+    k, visible = pose.keypoints, joints.present(pose.keypoints)
     notes = []
     if pose.others:
         notes.append("Several people are in the photo; the largest one is dressed.")
-    shoulders = (
-        float(np.linalg.norm(k[RIGHT_SHOULDER, :2] - k[LEFT_SHOULDER, :2])) if visible[list(SHOULDERS)].all() else 0.0
-    )
-    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if visible[MID_HIP] and visible[NECK] else 0.0
-    view = facing(k)
+    shoulders, view = joints.distance(k, *joints.SHOULDERS), facing(k)
     if lies(k):
         notes.append("The photo seems to lie on its side; turn it upright first.")
     if view == "back":
         notes.append("The person seems to be seen from behind; a photo from the front gives a better result.")
     elif view == "side":
         notes.append("The person stands sideways; a photo from the front gives a better result.")
-    if not visible[MID_HIP]:
+    if not visible[joints.MID_HIP]:
         notes.append(
             "The hips are not in the photo, so the garment's lower edge is a guess; show the person down to the thighs."
         )
     else:
-        knees = [(k[hip], k[knee]) for hip, knee, _ in (RIGHT_LEG, LEFT_LEG) if visible[hip] and visible[knee]]
-        if knees and max(float(knee[1] - hip[1]) for hip, knee in knees) < 0.45 * trunk:
+        legs = (leg[:2] for leg in (joints.RIGHT_LEG, joints.LEFT_LEG))
+        thighs = [float(k[knee, 1] - k[hip, 1]) for hip, knee in legs if visible[hip] and visible[knee]]
+        if thighs and max(thighs) < 0.45 * joints.distance(k, joints.NECK, joints.MID_HIP):
             notes.append("The person seems to sit; a standing person gives a better result.")
-    for side, (shoulder, elbow, wrist) in ARMS.items():
+    for side, (shoulder, elbow, wrist) in joints.ARMS.items():
         if visible[shoulder] and not visible[elbow]:
             notes.append(f"The {side} arm is hidden or cut off; the sleeve there is a guess.")
         elif visible[shoulder] and not visible[wrist]:
             notes.append(f"The {side} forearm is hidden or cut off; the sleeve there is a guess.")
-    if view == "front" and visible[RIGHT_WRIST] and visible[LEFT_WRIST] and k[RIGHT_WRIST, 0] > k[LEFT_WRIST, 0]:
+    wrists = [joints.RIGHT_WRIST, joints.LEFT_WRIST]
+    if view == "front" and visible[wrists].all() and k[wrists[0], 0] > k[wrists[1], 0]:
         notes.append("The arms are crossed in front of the body; let them hang at the sides for a better result.")
     if shoulders and shoulders < 0.06 * min(hw):
         notes.append("The person is small in the photo; come closer for a sharper result.")

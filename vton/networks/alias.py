@@ -61,12 +61,9 @@ class SpectralConv2d(nn.Conv2d):
 def standardise(h: Tensor, mask: Tensor | None) -> Tensor:
     """(h - mu) / sigma per sample and channel, apart inside and outside the mask (equations 5 to 7).
 
-    Args:
-        h: (B,C,H,W). mask: (B,1,H,W), 1 = misaligned, 0 = the other region; None = one region, instance normalisation.
-
-    Returns:
-        (B,C,H,W). An empty region contributes nothing. As in the release, eps is weighted by the region's share of
-        the picture: sigma^2 + eps * (all pixels / region pixels).
+    h: (B,C,H,W). mask: (B,1,H,W), 1 = misaligned, 0 = the other region; None = one region, instance normalisation.
+    Returns (B,C,H,W). An empty region contributes nothing. As in the release, eps is weighted by the region's share of
+    the picture: sigma^2 + eps * (all pixels / region pixels).
     """
     if mask is None:
         # Of one picture the two are the same, and this one keeps the memory layout that convolutions like best.
@@ -86,7 +83,6 @@ def standardise(h: Tensor, mask: Tensor | None) -> Tensor:
 class AliasNorm(nn.Module):
     """ALIAS normalisation (Fig. 5): standardise by region, then modulate by the segmentation (equation 5).
 
-    forward(h (B,C,H,W), segmentation (B,7 or 8,H,W), mask (B,1,H,W) or None, noise (B,1,H,W) or None) -> (B,C,H,W).
     The release computes normalised * (1 + gamma) + beta where equation 5 has plain gamma.
     """
 
@@ -98,7 +94,7 @@ class AliasNorm(nn.Module):
         self.conv_beta = nn.Conv2d(hidden, channels, 3, padding=1)
 
     def forward(self, h: Tensor, segmentation: Tensor, mask: Tensor | None, noise: Tensor | None) -> Tensor:
-        """h (B,C,H,W) normalised by region and modulated by the segmentation (B,labels,H,W); noise (B,1,H,W)."""
+        """h (B,C,H,W) normalised by region and modulated by the segmentation (B,labels,H,W); mask (B,1,H,W) or None."""
         if noise is not None:
             h = torch.addcmul(h, noise.to(h.dtype), self.noise_scale[:, None, None].to(h.dtype))
         normalised = standardise(h, mask)
@@ -241,12 +237,9 @@ def visible_mask(agnostic: Tensor) -> Tensor:
 def misalignment(segmentation: Tensor, warped_mask: Tensor) -> tuple[Tensor, Tensor]:
     """M_misalign and S_div (equations 3 and 4).
 
-    Args:
-        segmentation: S (B,7,H,W) one-hot, channel 2 = upper. warped_mask: W(M_c, theta) (B,1,H,W) in [0, 1].
-
-    Returns:
-        misalign (B,1,H,W) = clamp(S_upper - warped_mask, 0); divided (B,8,H,W) = S with M_misalign taken from the
-        upper channel and appended. M_align = S_upper - M_misalign.
+    segmentation: S (B,7,H,W) one-hot, channel 2 = upper. warped_mask: W(M_c, theta) (B,1,H,W) in [0, 1].
+    Returns misalign (B,1,H,W) = clamp(S_upper - warped_mask, 0); divided (B,8,H,W) = S with M_misalign taken from the
+    upper channel and appended. M_align = S_upper - M_misalign.
     """
     misalign = (segmentation[:, UPPER : UPPER + 1] - warped_mask).clamp(min=0)  # eq. 3
     return misalign, divide(segmentation, misalign)

@@ -23,14 +23,8 @@ FILES = {"segmentation": "seg_final.pth", "matching": "gmm_final.pth", "alias": 
 def read_state(file: Path) -> dict[str, Tensor]:
     """A .pth file's tensors by name.
 
-    Raises FileNotFoundError or ValueError with one sentence: missing, cut off, or no set of weights.
+    Raises ValueError with one sentence for a file that is cut off, or no set of weights.
     """
-    file = Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"There is no {file.name} in '{file.parent.name}'; the released files are {', '.join(FILES.values())}."
-        )
-    size = file.stat().st_size
     with open(file, "rb") as stream:
         if stream.read(64).lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
             raise ValueError(
@@ -39,18 +33,14 @@ def read_state(file: Path) -> dict[str, Tensor]:
             )
     try:
         state = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        if "truncated" in str(error):  # the format before torch 1.6
+    except Exception as error:  # the reader raises many kinds, as the bytes happen to be
+        # Of a file that is cut off in the format before torch 1.6 it says so, under the name of another mistake.
+        if isinstance(error, pickle.UnpicklingError) and "truncated" not in str(error):
             raise ValueError(
-                f"{file.name} is damaged or only partly downloaded ({size / 2**20:.1f} MiB); download it again."
+                f"{file.name} holds more than tensors, or is no checkpoint at all; it was not opened."
             ) from None
-        raise ValueError(
-            f"{file.name} holds more than tensors, or is no checkpoint at all; it was not opened."
-        ) from None
-    except Exception:  # the reader raises many kinds, as the bytes happen to be; each means the same here
-        raise ValueError(
-            f"{file.name} is damaged or only partly downloaded ({size / 2**20:.1f} MiB); download it again."
-        ) from None
+        size = f"{file.stat().st_size / 2**20:.1f} MiB"
+        raise ValueError(f"{file.name} is damaged or only partly downloaded ({size}); download it again.") from None
     if not isinstance(state, dict) or not state or not all(isinstance(v, Tensor) for v in state.values()):
         raise ValueError(f"{file.name} is not a set of named weights.")
     return state
@@ -81,21 +71,13 @@ def load_matching(file: Path) -> MatchingModule:
 def load_alias(file: Path) -> AliasGenerator:
     """The ALIAS generator out of alias_final.pth, in evaluation mode."""
     state = read_state(file)
-    blocks = len({k.split(".")[0] for k in state if k.split(".")[0].startswith("up_")})
-    head, last = _rows(state, "conv_0.weight", file.name), state.get("conv_img.weight")
-    if last is None:
-        raise ValueError(f"{file.name} does not hold 'conv_img.weight': it is not the file of the ALIAS generator.")
-    width = 2 * last.shape[1]
-    network = AliasGenerator(
-        replace(
-            PAPER.alias,
-            width=width,
-            widest=head // width,
-            levels=blocks + 3,
-            hidden=_rows(state, "head_0.norm_0.conv_shared.0.weight", file.name),
-            injected=_rows(state, "conv_1.weight", file.name),
-        )
-    )
+    names = {"head": "conv_0.weight", "hidden": "head_0.norm_0.conv_shared.0.weight", "injected": "conv_1.weight"}
+    rows = {size: _rows(state, name, file.name) for size, name in names.items()}
+    _rows(state, "conv_img.weight", file.name)
+    width = 2 * state["conv_img.weight"].shape[1]
+    levels = 3 + len({k.split(".")[0] for k in state if k.startswith("up_")})
+    sizes = {"width": width, "widest": rows.pop("head") // width, "levels": levels, **rows}
+    network = AliasGenerator(replace(PAPER.alias, **sizes))
     fill(network, state, "the ALIAS generator")
     return network.eval()
 

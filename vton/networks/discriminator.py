@@ -8,7 +8,7 @@ from vton.networks.alias import SpectralConv2d
 
 
 class PatchDiscriminator(nn.Module):
-    """One PatchGAN. forward(x (B,C,H,W)) -> activations of every layer, the last one the logits (B,1,h,w)."""
+    """One PatchGAN."""
 
     def __init__(self, inputs: int, channels: int = 64, layers: int = 3, normalise: bool = True):
         super().__init__()
@@ -31,11 +31,11 @@ class PatchDiscriminator(nn.Module):
 
 
 class MultiScaleDiscriminator(nn.Module):
-    """Two PatchGANs, the second one on the picture at half its size. forward -> one list of activations per scale."""
+    """Two PatchGANs, the second one on the picture at half its size."""
 
-    def __init__(self, inputs: int, channels: int = 64, layers: int = 3, scales: int = 2, normalise: bool = True):
+    def __init__(self, inputs: int, channels: int = 64, layers: int = 3, normalise: bool = True):
         super().__init__()
-        self.scales = nn.ModuleList(PatchDiscriminator(inputs, channels, layers, normalise) for _ in range(scales))
+        self.scales = nn.ModuleList(PatchDiscriminator(inputs, channels, layers, normalise) for _ in range(2))
 
     def forward(self, x: Tensor) -> list[list[Tensor]]:
         """x (B,C,H,W) -> one list of activations a scale, the finest first."""

@@ -30,10 +30,7 @@ def _block(inputs: int, outputs: int, stride: int) -> nn.Sequential:
 
 
 class FeaturePyramid(nn.Module):
-    """Features at strides 2, 4, ... with what the coarser ones know added to the finer (Lin et al. 2017).
-
-    forward(x (B,C,H,W)) -> list of (B, features, h, w), finest first.
-    """
+    """Features at strides 2, 4, ... with what the coarser ones know added to the finer (Lin et al. 2017)."""
 
     def __init__(self, inputs: int, channels: int, features: int, levels: int):
         super().__init__()
@@ -55,12 +52,7 @@ class FeaturePyramid(nn.Module):
 
 
 class FlowWarper(nn.Module):
-    """The cascaded flow (ClothFlow, section 3.2): each level refines the flow of the coarser one.
-
-    forward(person (B,7,H,W), cloth (B,4,H,W)) -> offsets (B,2,h,w) in normalised units, one for each level, coarsest
-    first, and last at (H, W). person: region S_c 1, P 3, I_a 3, of which the first `config.person_inputs` are seen;
-    cloth: c 3, M_c 1. Zero is the identity; H and W are multiples of 2**levels.
-    """
+    """The cascaded flow (ClothFlow, section 3.2): each level refines the flow of the coarser one."""
 
     def __init__(self, config: FlowConfig):
         super().__init__()
@@ -81,7 +73,10 @@ class FlowWarper(nn.Module):
             nn.init.zeros_(step[-1].weight), nn.init.zeros_(step[-1].bias)  # type: ignore[index]
 
     def forward(self, person: Tensor, cloth: Tensor) -> list[Tensor]:
-        """Flows (B,2,h,w) of every level, coarsest first; the last one has the pictures' size."""
+        """person (B,7,H,W), cloth (B,4,H,W) -> offsets (B,2,h,w) in normalised units, one for each level, coarsest
+        first, and last at (H, W). person: region S_c 1, P 3, I_a 3, of which the first `config.person_inputs` are seen;
+        cloth: c 3, M_c 1. Zero is the identity; H and W are multiples of 2**levels.
+        """
         person = person[:, : self.config.person_inputs]
         flow, flows = None, []
         for step, target, source in zip(self.steps, reversed(self.person(person)), reversed(self.cloth(cloth))):
@@ -107,8 +102,7 @@ def match_flow(
 ) -> Tensor:
     """The flow (B,2,h,w) at the network's own size, to which the inputs are resized; see `flow_grid`.
 
-    Args:
-        region S_c (B,1,H,W), pose P, agnostic I_a and cloth c (B,3,H,W), cloth_mask M_c (B,1,H,W).
+    region S_c (B,1,H,W), pose P, agnostic I_a and cloth c (B,3,H,W), cloth_mask M_c (B,1,H,W).
     """
     person, garment = (
         F.interpolate(x, network.config.size, mode="bilinear", align_corners=False)

@@ -47,13 +47,7 @@ class GarmentReaderConfig:
 
 
 class GarmentReader(nn.Module):
-    """forward(image (B,3,H,W) in [-1, 1], prior (B,1,H,W) in [0, 1]) -> (mask logits (B,1,H,W), attribute logits by
-    name, opening logits (B,1,H,W)).
-
-    prior: the garment's mask where it is known, for a second look at the cut-out garment, otherwise zeros. H and W are
-    multiples of 32. The logits of attribute `name` are (B, len(VALUES[name])). The opening is what lies above the front
-    neckline, the inside of the back, which a neck hides when it is worn; weights that do not tell it find none.
-    """
+    """Mask, attributes and neck opening of a garment's picture."""
 
     def __init__(self, config: GarmentReaderConfig = GarmentReaderConfig()):
         super().__init__()
@@ -77,8 +71,12 @@ class GarmentReader(nn.Module):
         self.attributes = nn.Linear(previous + cells, sum(len(values) for values in VALUES.values()))
 
     def forward(self, image: Tensor, prior: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-        """image (B,3,H,W) and prior (B,1,H,W) -> mask logits (B,1,H,W), logits (B,n) of each attribute, and opening
-        logits (B,1,H,W).
+        """image (B,3,H,W) in [-1, 1], prior (B,1,H,W) in [0, 1] -> mask logits (B,1,H,W), logits of each attribute
+        `name` (B, len(VALUES[name])), opening logits (B,1,H,W); H and W are multiples of 32.
+
+        prior: the garment's mask where it is known, for a second look at the cut-out garment, otherwise zeros. The
+        opening is what lies above the front neckline, the inside of the back, which a neck hides when it is worn;
+        weights that do not tell it find none.
         """
         x, features = torch.cat((image, prior), 1), []
         for block in self.down:

@@ -37,11 +37,7 @@ def convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
 
 
 class Parser(nn.Module):
-    """A U-Net of residual blocks over strides 2 to 32.
-
-    forward(image (B,3,H,W) in [-1, 1], joints (B,25,H,W) in [0, 1], person (B,1,H,W) in [0, 1]) -> logits
-    (B,20,H,W); H and W are multiples of 32.
-    """
+    """A U-Net of residual blocks over strides 2 to 32."""
 
     def __init__(self, config: ParserConfig = ParserConfig()):
         super().__init__()
@@ -50,10 +46,8 @@ class Parser(nn.Module):
         self.down = nn.ModuleList()
         previous = 3 + config.joints + 1
         for level, channels in enumerate(widths):
-            blocks = 1 if level == 0 else 2
-            self.down.append(
-                nn.Sequential(convolution(previous, channels, stride=2), *[Residual(channels) for _ in range(blocks)])
-            )
+            first = convolution(previous, channels, stride=2)
+            self.down.append(nn.Sequential(first, *[Residual(channels) for _ in range(2 if level else 1)]))
             previous = channels
         self.up = nn.ModuleList()
         for channels in reversed(widths[:-1]):
@@ -70,7 +64,9 @@ class Parser(nn.Module):
         return features
 
     def forward(self, image: Tensor, joints: Tensor, person: Tensor) -> Tensor:
-        """image (B,3,H,W), joints and person's mask -> logits (B,labels,H,W)."""
+        """image (B,3,H,W) in [-1, 1], joints (B,25,H,W) and person (B,1,H,W) in [0, 1] -> logits (B,20,H,W); H and W
+        are multiples of 32.
+        """
         *skips, x = self.features(image, joints, person)
         for block, skip in zip(self.up, reversed(skips)):
             x = F.interpolate(x, scale_factor=2, mode="nearest")

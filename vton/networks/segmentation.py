@@ -3,7 +3,8 @@
 Attribute names are those of the released checkpoint `seg_final.pth`: they are a file format.
 """
 
-import numpy as np
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -75,10 +76,7 @@ class SegmentationGenerator(nn.Module):
         """x (B,inputs,H,W), attributes (B,config.attributes or more, the first are read) or None -> logits
         (B,classes,H,W).
         """
-
-        def block(number: int, features: Tensor) -> Tensor:
-            return self._block(number, features, attributes)
-
+        block = partial(self._block, attributes)
         c1 = block(1, x)
         c2 = block(2, self.pool(c1))
         c3 = block(3, self.pool(c2))
@@ -89,7 +87,7 @@ class SegmentationGenerator(nn.Module):
         c8 = block(8, torch.cat((c2, self.up8(c7)), 1))
         return block(9, torch.cat((c1, self.up9(c8)), 1))
 
-    def _block(self, number: int, x: Tensor, attributes: Tensor | None) -> Tensor:
+    def _block(self, attributes: Tensor | None, number: int, x: Tensor) -> Tensor:
         """ConvBlk `number`, 1 to 9, with the scales and shifts of the attributes where there are any."""
         layers: nn.Sequential = getattr(self, f"conv{number}")
         if attributes is None or not self.config.attributes:
@@ -106,9 +104,8 @@ class SegmentationGenerator(nn.Module):
 def generator_input(cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor, noise: Tensor) -> Tensor:
     """The 21 channels of G_S.
 
-    Args:
-        cloth (B,3,H,W) in [-1, 1]; cloth_mask (B,1,H,W) 0 or 1; parse_agnostic S_a (B,13,H,W) one-hot;
-        pose P (B,3,H,W) in [-1, 1]; noise (B,1,H,W).
+    cloth (B,3,H,W) in [-1, 1]; cloth_mask (B,1,H,W) 0 or 1; parse_agnostic S_a (B,13,H,W) one-hot;
+    pose P (B,3,H,W) in [-1, 1]; noise (B,1,H,W).
     """
     return torch.cat((cloth_mask, cloth * cloth_mask, parse_agnostic, pose, noise), 1)
 
@@ -158,8 +155,7 @@ def segment(
 ) -> Tensor:
     """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
 
-    The network itself works at 256x192 (section 4.1); inputs are resized bilinearly. noise: (B,1,256,192); None =
-    zeros.
+    The network works at 256x192 (section 4.1); inputs are resized bilinearly. noise: (B,1,256,192); None = zeros.
     mirror_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
     probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
     attributes: (B,A) of the garment, see `SegmentationGenerator`; None = not known.
@@ -174,9 +170,7 @@ def segment(
     x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
     if mirror_pose is None:
         return likeliest(upscale(network.scores(x, attributes), pose.shape[-2:]))
-    sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(
-        x.device
-    )  # left arm for right arm, and so on
+    sides = labels.FLIP_SEGMENTATION.tolist()  # left arm for right arm, and so on
     y = torch.cat(
         [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirror_pose), noise.flip(-1)], 1
     )

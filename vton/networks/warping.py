@@ -7,6 +7,7 @@ Attribute names are those of the released checkpoint `gmm_final.pth`: they are a
 """
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -60,12 +61,9 @@ def spline_matrix(n: int, height: int, width: int) -> Tensor:
 def sampling_grid(theta: Tensor, size: tuple[int, int]) -> Tensor:
     """Thin-plate spline: control-point offsets to a sampling grid.
 
-    Args:
-        theta: (B, 2 n^2) offsets, all x first, then all y, in normalised units; zero is the identity.
-        size: (H, W) of the output.
-
-    Returns:
-        (B, H, W, 2) for `grid_sample`.
+    theta: (B, 2 n^2) offsets, all x first, then all y, in normalised units; zero is the identity.
+    size: (H, W) of the output.
+    Returns (B, H, W, 2) for `grid_sample`.
     """
     n = round((theta.shape[1] / 2) ** 0.5)
     if 2 * n * n != theta.shape[1]:
@@ -128,18 +126,11 @@ class FeatureExtraction(nn.Module):
         super().__init__()
         widths = [channels, 2 * channels, 4 * channels, 8 * channels]
         layers: list[nn.Module] = []
-        previous = inputs
-        for w in widths:
-            layers += [nn.Conv2d(previous, w, 4, stride=2, padding=1), nn.ReLU(), nn.BatchNorm2d(w)]
-            previous = w
-        layers += [
-            nn.Conv2d(previous, previous, 3, padding=1),
-            nn.ReLU(),
-            nn.BatchNorm2d(previous),
-            nn.Conv2d(previous, previous, 3, padding=1),
-            nn.ReLU(),
-        ]
-        self.model = nn.Sequential(*layers)
+        for a, b in pairwise([inputs, *widths]):
+            layers += [nn.Conv2d(a, b, 4, stride=2, padding=1), nn.ReLU(), nn.BatchNorm2d(b)]
+        last = widths[-1]
+        layers += [nn.Conv2d(last, last, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(last)]
+        self.model = nn.Sequential(*layers, nn.Conv2d(last, last, 3, padding=1), nn.ReLU())
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B,inputs,256,192) -> features (B,C,16,12)."""
@@ -151,15 +142,12 @@ class Regression(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, channels: int):
         super().__init__()
-        w = channels
-
-        def layer(i, o, kernel, stride):
-            return [nn.Conv2d(i, o, kernel, stride, padding=1), nn.BatchNorm2d(o), nn.ReLU()]
-
-        self.conv = nn.Sequential(
-            *layer(inputs, 8 * w, 4, 2), *layer(8 * w, 4 * w, 4, 2), *layer(4 * w, 2 * w, 3, 1), *layer(2 * w, w, 3, 1)
-        )
-        self.linear = nn.Linear(w * 4 * 3, outputs)
+        layers: list[nn.Module] = []
+        widths = pairwise([inputs, *(factor * channels for factor in (8, 4, 2, 1))])
+        for (a, b), (kernel, stride) in zip(widths, ((4, 2), (4, 2), (3, 1), (3, 1))):
+            layers += [nn.Conv2d(a, b, kernel, stride, padding=1), nn.BatchNorm2d(b), nn.ReLU()]
+        self.conv = nn.Sequential(*layers)
+        self.linear = nn.Linear(channels * 4 * 3, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Correlation (B,192,16,12) -> theta (B, 2 n^2)."""
@@ -179,11 +167,7 @@ def correlation(person: Tensor, cloth: Tensor) -> Tensor:
 
 
 class MatchingModule(nn.Module):
-    """Geometric matching module (section 3.3): where on the cloth does each control point of the person look?
-
-    forward(person (B,7,256,192), cloth (B,3,256,192)) -> theta (B, 2 n^2). Person: S_c 1, P 3, I_a 3; the cloth is not
-    masked; pictures in [-1, 1].
-    """
+    """Geometric matching module (section 3.3): where on the cloth does each control point of the person look?"""
 
     def __init__(self, config: MatchingConfig = MatchingConfig()):
         super().__init__()
@@ -194,7 +178,9 @@ class MatchingModule(nn.Module):
         self.regression = Regression(places, 2 * config.grid**2, config.width)
 
     def forward(self, person: Tensor, cloth: Tensor) -> Tensor:
-        """The person's maps (B,7,256,192) and the cloth (B,3,256,192) -> theta (B, 2 n^2) in (-1, 1)."""
+        """The person's maps (B,7,256,192), S_c 1, P 3, I_a 3, and the cloth (B,3,256,192), which is not masked -> theta
+        (B, 2 n^2) in (-1, 1); pictures in [-1, 1].
+        """
         return self.regression(correlation(self.extractionA(person), self.extractionB(cloth)))
 
 

@@ -19,16 +19,13 @@ def update_discriminator(
 ) -> dict[str, float]:
     """One optimizer step of the conditional discriminators (eq. 10 and eq. 14).
 
-    Args:
-        critic: a MultiScaleDiscriminator as prepared for several processes; its optimizer is named "discriminator".
-        loss: see `gan.losses`.
-        pairs: of each micro-batch the real and the generated input (B,C,H,W), condition and picture along the channels,
-            and its share of the update.
-        penalty_weight: of the gradient penalty on the real inputs; 0 = none.
-
-    Returns:
-        Means over the update: `discriminator`, the loss with its penalty; `told_apart`, the share of patches whose
-        logit has the right sign; `penalty`, unweighted, where there is one.
+    critic: a MultiScaleDiscriminator as prepared for several processes; its optimizer is named "discriminator".
+    loss: see `gan.losses`.
+    pairs: of each micro-batch the real and the generated input (B,C,H,W), condition and picture along the channels,
+        and its share of the update.
+    penalty_weight: of the gradient penalty on the real inputs; 0 = none.
+    Returns Means over the update: `discriminator`, the loss with its penalty; `told_apart`, the share of patches whose
+    logit has the right sign; `penalty`, unweighted, where there is one.
     """
     sums: dict[str, float] = {}
     for real, fake, share in pairs:

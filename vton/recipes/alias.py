@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gan.losses import objective, over_scales
 from training.recipe import SHARE, read_presets, setting
 from training.weights import fill, from_json, load_model
 from vton.data.pack import Pack
-from vton.data.scenes import UPPER, Look, Scenes, dress, halve, random_crop
+from vton.data.scenes import Look, Scenes, dress, halve, has_garment, random_crop
 from vton.labels import ALIAS_UPPER
 from vton.metrics import colour_difference, sharpness, ssim_map
 from vton.networks import alias_inference
@@ -70,7 +71,7 @@ class AliasRecipe(PictureRecipe):
     crops: float = setting(0.0, "share of the updates on windows of half the height and width")
     smaller: int = setting(2, "how many times as many of the smaller pictures make an update")
     variants: int = setting(4, "frames in which each person is seen")
-    cache: str = setting("", "folder for the people in their frames, 8 bytes a pixel; empty = made anew each time")
+    cache: str = setting("", "folder for the people in their frames; empty = made anew each time")
     studio: float = setting(0.5, "shares of the samples that are changed, see vton.data.scenes.Look")
     recoloured: float = setting(0.4, "another hue of the garment")
     flattened: float = setting(0.6, "the warped cloth without the photograph's light")
@@ -104,17 +105,14 @@ class AliasTask(PictureTask):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
-        if recipe.half + recipe.crops > 1:
-            raise ValueError(
-                f"half and crops are shares of all updates; together they are {recipe.half + recipe.crops:g}."
-            )
+        smaller = recipe.half + recipe.crops
+        if smaller > 1:
+            raise ValueError(f"half and crops are shares of all updates; together they are {smaller:g}.")
         cache = Path(recipe.cache) if recipe.cache else None
         self.look = Look(**{name: getattr(recipe, name) for name in Look.__dataclass_fields__})
         draped = [draped_people(recipe, self.size, split) for split in ("train", "val")]
-        self.scenes = Scenes(
-            pack, self.size, variants=recipe.variants, cache=cache, draped=draped[0], share=recipe.draped
-        )
-        self.val_scenes = Scenes(pack, self.size, "val", variants=1, cache=cache, draped=draped[1], share=recipe.draped)
+        self.scenes = Scenes(pack, self.size, "train", recipe.variants, cache, draped[0], recipe.draped)
+        self.val_scenes = Scenes(pack, self.size, "val", 1, cache, draped[1], recipe.draped)
         config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
@@ -169,9 +167,8 @@ class AliasTask(PictureTask):
         """
         segmentation = batch["segmentation"]
         misalign, divided = misalignment(segmentation, batch["warped_mask"])
-        x = torch.cat((batch["agnostic"], batch["pose"], batch["warped"]), 1).contiguous(
-            memory_format=torch.channels_last
-        )
+        x = torch.cat((batch["agnostic"], batch["pose"], batch["warped"]), 1)
+        x = x.contiguous(memory_format=torch.channels_last)
         answer = partial(alias_inference.forward, model) if quick and x.device.type == "cpu" else model
         return answer(x, segmentation, divided, misalign, norm=norm, noise=noise, parts=True), divided
 
@@ -213,9 +210,8 @@ class AliasTask(PictureTask):
             terms["rendered"] = ((real - rendered).abs() * weight).mean()
             terms["opaque"] = (aligned - alpha).sum() / aligned.sum().clamp(min=1)
         if recipe.keeps:
-            visible = visible_mask(batch["agnostic"]) * (
-                1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:]
-            )
+            beside = 1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:]
+            visible = visible_mask(batch["agnostic"]) * beside
             terms["kept"] = (visible - photo_share).sum() / visible.sum().clamp(min=1)
         if self.features is not None:
             terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
@@ -253,22 +249,12 @@ class AliasTask(PictureTask):
         photographed.
         """
         if self._validation is None:
-            look = Look(
-                studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps)
-            )
-            rows: list[dict] = []
-            numbers = (
-                self.val_scenes.draped_numbers
-                if not self.val_scenes.people
-                else range(self.val_scenes.draped_numbers.start)
-            )
-            for number in numbers:
-                if len(rows) == self.recipe.validation:
-                    break
-                scene = self.val_scenes[number]
-                if (scene.classes == UPPER).mean() > 0.03:
-                    rows.append(dress(scene, np.random.default_rng([9, number]), look))
-            self._validation = collate(rows)
+            scenes, plain = self.val_scenes, dict.fromkeys(("studio", "recoloured", "flattened"), 0.0)
+            look = Look(**plain, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps))
+            numbers = range(scenes.draped_numbers.start) if scenes.people else scenes.draped_numbers
+            usable = ((number, scene) for number in numbers if has_garment(scene := scenes[number]))
+            samples = (dress(scene, np.random.default_rng([9, number]), look) for number, scene in usable)
+            self._validation = collate([*islice(samples, self.recipe.validation)])
         return self._validation
 
     def evaluate(self):
@@ -278,9 +264,8 @@ class AliasTask(PictureTask):
         for norm in ("alias", "instance"):
             series: dict[str, list[float]] = {}
             for i in range(len(batch["person"])):
-                (fake, *_), divided = self.generate(
-                    self.modules["ema"], {k: v[i : i + 1] for k, v in batch.items()}, norm, quick=True
-                )
+                one = {k: v[i : i + 1] for k, v in batch.items()}
+                (fake, *_), divided = self.generate(self.modules["ema"], one, norm, quick=True)
                 fake, real = tensor_to_picture(fake[0]), tensor_to_picture(batch["person"][i])
                 aligned = divided[0, ALIAS_UPPER : ALIAS_UPPER + 1]
                 region, rim, aligned, misaligned = (
@@ -295,9 +280,8 @@ class AliasTask(PictureTask):
                     "misaligned": colour_difference(fake, real, misaligned),
                 }.items():
                     series.setdefault(name, []).append(value)
-            figures |= {
-                name + ("" if norm == "alias" else "_instance"): float(np.nanmean(v)) for name, v in series.items()
-            }
+            tail = "" if norm == "alias" else "_instance"
+            figures |= {f"{name}{tail}": float(np.nanmean(values)) for name, values in series.items()}
         return figures
 
     def sample(self, folder, step):
@@ -309,10 +293,8 @@ class AliasTask(PictureTask):
             columns += [rendered, (2 * alpha - 1).expand_as(fake)]
         if self.recipe.keeps:
             columns.append((2 * photo_share - 1).expand_as(fake))
-        save_grid(
-            folder / "synthesis.png",
-            [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(fake))],
-        )
+        rows = [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(fake))]
+        save_grid(folder / "synthesis.png", rows)
 
 
 def feature_network(name: str):
@@ -331,10 +313,7 @@ def feature_network(name: str):
                 "The VGG-19 weights could not be downloaded; without a connection give --features the folder of a "
                 f"trained parser ({error})."
             ) from None
-        mean, std = (
-            torch.tensor([0.485, 0.456, 0.406])[:, None, None],
-            torch.tensor([0.229, 0.224, 0.225])[:, None, None],
-        )
+        mean, std = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
         ends = (1, 6, 11, 20, 29)
 
         def vgg(picture):

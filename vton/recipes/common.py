@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from training import Recipe, Task
-from training.recipe import AT_LEAST_1, SHARE, setting
+from training.recipe import AT_LEAST_1, SHARE, Recipe, setting
+from training.task import Task
 from training.weights import fill, load_model, save_model
 from vton.data.draped.people import DrapedPeople, load_people
 from vton.data.pack import Pack

@@ -15,18 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from training.recipe import SHARE, read_presets, setting
-from vton.data.garments import (
-    FLAT_SIZE,
-    SOURCES,
-    GarmentPicture,
-    Garments,
-    background,
-    change_garment_colours,
-    compose_on,
-    draped_garments,
-    names_of,
-    read_folder,
-)
+from vton.data import garments
 from vton.data.pack import Pack
 from vton.geometry import affine, prescale, warp_picture
 from vton.inputs.reading import Reading, neck_box, read_garment
@@ -49,9 +38,7 @@ class GarmentRecipe(PictureRecipe):
 
     bounds = dict.fromkeys(("smoothing", "second", "neck"), SHARE)
 
-    data: str = setting(
-        "", "folder with garments/, garments_more/ and not_upper/; empty = of the pack or of draped people"
-    )
+    data: str = setting("", "folder with garments_more/ and not_upper/; empty = of the pack or of draped people")
     height: int = setting(160, "of the pictures that it reads")
     width: int = setting(128, "of the same pictures")
     lr: float = 2e-3
@@ -86,11 +73,11 @@ class GarmentTask(PictureTask):
 
     recipe: GarmentRecipe
     best = ("score", "max")
-    source = Garments
+    source = garments.Garments
 
     def __init__(self, recipe: GarmentRecipe):
         self.recipe = recipe
-        draped = None if recipe.data or recipe.pack else draped_people(recipe, FLAT_SIZE)
+        draped = None if recipe.data or recipe.pack else draped_people(recipe, garments.FLAT_SIZE)
         self.garments = self.source(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
         model = self.set_model(GarmentReader(network_config(recipe)))
         self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
@@ -105,10 +92,7 @@ class GarmentTask(PictureTask):
     def initial_state(self) -> dict[str, Tensor]:
         """The weights to start from; the opening's own begin fresh where they have none."""
         fresh = GarmentReader(network_config(self.recipe)).state_dict()
-        return {
-            **{name: value for name, value in fresh.items() if name.startswith("opening.")},
-            **super().initial_state(),
-        }
+        return {name: value for name, value in fresh.items() if name.startswith("opening.")} | super().initial_state()
 
     # -- samples -------------------------------------------------------------------------------------------------
 
@@ -131,10 +115,10 @@ class GarmentTask(PictureTask):
         if mask is not None:
             inside = warp_picture(*prescale(mask, matrix), size).astype(np.float32) / 255
         small, onto = prescale(image, matrix)
-        if mask is not None and rng.random() < SOURCES[source].other_ground:
+        if mask is not None and rng.random() < garments.SOURCES[source].other_ground:
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
-            ground = background(size, colour, rng, street)
-            view = compose_on(warp_picture(small, onto, size), inside, ground, rng)
+            ground = garments.background(size, colour, rng, street)
+            view = garments.compose_on(warp_picture(small, onto, size), inside, ground, rng)
         elif rng.random() < 0.75:
             view = cv2.warpAffine(small, onto, size[::-1], borderMode=cv2.BORDER_REPLICATE)
         else:
@@ -144,7 +128,7 @@ class GarmentTask(PictureTask):
             opening = warp_picture(*prescale(picture.opening, matrix), size).astype(np.float32)[None] / 255
         sample = {
             "opening": opening,
-            "image": change_garment_colours(view, rng),
+            "image": garments.change_garment_colours(view, rng),
             "prior": spoil(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
             "mask": inside[None] if upper and mask is not None else np.full((1, *size), -1, np.float32),
             "sure": np.float32(picture.sure),
@@ -180,42 +164,37 @@ class GarmentTask(PictureTask):
 
     # -- looking at it -------------------------------------------------------------------------------------------
 
-    def validation(self, count: int) -> list[GarmentPicture]:
+    def validation(self, count: int) -> list[garments.GarmentPicture]:
         """Held-out pictures, every third no upper garment where there are such; without data draped ones."""
         if not self.recipe.data:
-            held_out = draped_people(dataclasses.replace(self.recipe, pack=""), FLAT_SIZE, "val")
+            held_out = draped_people(dataclasses.replace(self.recipe, pack=""), garments.FLAT_SIZE, "val")
             assert held_out is not None  # without a pack there are some
-            return draped_garments(held_out, min(count, 12))
+            return garments.draped_garments(held_out, min(count, 12))
         data, pictures = Path(self.recipe.data), []
         for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
             if (data / folder).is_dir():
-                names = names_of(data / folder, held_out=True)
+                names = garments.names_of(data / folder, held_out=True)
                 pictures += self.read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
         return pictures
 
-    def read_folder(self, folder: Path, names: Iterable[str]) -> list[GarmentPicture]:
+    def read_folder(self, folder: Path, names: Iterable[str]) -> list[garments.GarmentPicture]:
         """Pictures of a folder of the data by their ids."""
-        return read_folder(folder, names)
+        return garments.read_folder(folder, names)
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         pictures = self.validation(self.recipe.validation)
         readings = [read_garment(self.modules["ema"], p.image, views=1) for p in pictures]
-        figures = garment_figures(
-            readings, [p.attributes for p in pictures], [p.mask for p in pictures], [p.opening for p in pictures]
-        )
+        truth = zip(*((p.attributes, p.mask, p.opening) for p in pictures))
+        figures = garment_figures(readings, *map(list, truth))
         shares = [figures[k] for k in ("sleeves", "neckline", "upper", "mask_iou") if k in figures]
         return {"score": float(np.mean(shares)), **{k: float(v) for k, v in figures.items()}}
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
-        rows = [
-            [draw_reading(p.image, read_garment(self.modules["ema"], p.image, views=1))]
-            for p in self.validation(12)[:8]
-        ]
-        save_grid(
-            folder / "garments.png", [sum(rows[:4], []), sum(rows[4:8], [])] if len(rows) == 8 else [sum(rows, [])]
-        )
+        images = [p.image for p in self.validation(12)[:8]]
+        cells = [draw_reading(image, read_garment(self.modules["ema"], image, views=1)) for image in images]
+        save_grid(folder / "garments.png", [cells[:4], cells[4:]] if len(cells) == 8 else [cells])
         batch = self.batch(max(1, step), 0, 0, 1)
         save_grid(folder / "inputs.png", [[tensor_to_picture(x) for x in batch["image"][:8]]])
 
@@ -232,13 +211,15 @@ def area_loss(logits: Tensor, target: Tensor, entropy: float = 1.0) -> Tensor:
     return (entropy * mean + 0.5 * dice) * there
 
 
-def draw_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
-    """A picture with the outline that was read drawn on it, (H,W,3) uint8 of `size`."""
-    canvas = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
-    mask = cv2.resize((reading.mask > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
+def draw_reading(image: np.ndarray, reading: Reading) -> np.ndarray:
+    """A picture with the outline that was read drawn on it, (256,192,3) uint8."""
+    canvas = cv2.resize(image, (192, 256), interpolation=cv2.INTER_AREA)
+    mask, opening = (
+        cv2.resize((share > 0.5).astype(np.uint8), (192, 256), interpolation=cv2.INTER_NEAREST)
+        for share in (reading.mask, reading.opening)
+    )
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     cv2.drawContours(canvas, contours, -1, (0, 220, 0), 1)
-    opening = cv2.resize((reading.opening > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
     canvas[opening > 0] = canvas[opening > 0] // 2 + np.array([127, 0, 60], np.uint8)
     for i, name in enumerate(("kind", "sleeves", "neckline")):
         value, share = reading.best(name)

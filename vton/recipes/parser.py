@@ -67,9 +67,8 @@ class ParserTask(PictureTask):
         self.pack = Pack(recipe.pack) if recipe.pack else None
         model = self.set_model(Parser(network_config(recipe)))
         self.weights = {"dice": recipe.dice}
-        self.optimizers = {
-            "model": torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
-        }
+        adam = torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
+        self.optimizers = {"model": adam}
         self.train_ids = self.pack.people("train") if self.pack else []
         self.around = (recipe.height * 3 // 2, recipe.width * 3 // 2)  # of draped people: more than is seen at once
         self.draped = draped_people(recipe, self.around)
@@ -99,7 +98,7 @@ class ParserTask(PictureTask):
         matrix = affine(random_box(person.frame, person.image.shape[:2], rng), size, rng.normal(0, 6), mirror)
         image = person.image
         if rng.random() < 0.25:
-            image = other_background(image, person, self._background(rng), rng)
+            image = other_background(image, person, self.draw(rng).image, rng)
         image = warp_picture(image, matrix, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
         image = degrade(change_colours(image, rng), rng)
         target = warp_picture(person.parse, matrix, size, nearest=True)
@@ -119,9 +118,6 @@ class ParserTask(PictureTask):
             "target": target,
         }
 
-    def _background(self, rng):
-        return self.draw(rng).image
-
     # -- loss ----------------------------------------------------------------------------------------------------
 
     def terms(self, batch):
@@ -130,9 +126,7 @@ class ParserTask(PictureTask):
         logits = self.networks["model"](image, batch["joints"], batch["person"]).float()
         target = batch["target"]
         n = len(target)
-        losses = F.cross_entropy(
-            logits, target, self.class_weights.to(logits.device), ignore_index=IGNORE, reduction="mean"
-        )
+        losses = F.cross_entropy(logits, target, self.class_weights.to(logits.device), ignore_index=IGNORE)
         # Dice at half the resolution: an area measure does not need the last pixel, and this quarters its cost.
         small = target[:, ::2, ::2]
         known = (small != IGNORE)[:, None]
@@ -157,10 +151,8 @@ class ParserTask(PictureTask):
 
     def answer(self, person: Person) -> np.ndarray:
         """The parse (H, W) of a person by the averaged weights."""
-        height = min(320, person.image.shape[0])
-        return parse(
-            self.modules["ema"], person.image, person.keypoints, person.person_mask, height=height, mirror=False
-        )
+        given = person.image, person.keypoints, person.person_mask
+        return parse(self.modules["ema"], *given, height=min(320, person.image.shape[0]), mirror=False)
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""

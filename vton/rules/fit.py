@@ -17,6 +17,9 @@ from vton.networks.warping import derivatives, jacobian, sampling_grid, warp
 # The weights here and below, the rate and the number of steps were set together, by eye on warped garments; none of
 # them is measured by itself.
 SIZE = (128, 96)  # (H, W) at which the fit looks at the masks
+STEPS, RATE = 60, 0.012
+# Weights of the second-order difference constraint (equation 12), of staying near theta, and of `uneven`.
+BENDING, KEEP, EVEN = 0.01, 0.15, 3.0
 
 
 class FitStep(NamedTuple):
@@ -82,27 +85,19 @@ def fit_control_points(
     theta: Tensor,
     cloth_mask: Tensor,
     region: Tensor,
-    steps: int = 60,
-    rate: float = 0.012,
-    bending: float = 0.01,
-    keep: float = 0.15,
-    even: float = 3.0,
+    even: float = EVEN,
     watch: Callable[[FitStep], None] | None = None,
     exceptions: FitExceptions | None = None,
 ) -> Tensor:
     """Moves the control points until W(M_c, theta) covers the predicted region S-hat_c.
 
-    Args:
-        theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
-        bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta; even: of
-            stretching the cloth at the exceptions as around them; see `uneven`.
-        watch: called with every step before it is taken.
-        exceptions: where something else than the masks tells how the cloth lies; None = nowhere.
-
-    Returns:
-        (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway.
-        A fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned; the best one, if all
-        are folded.
+    theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
+    even: weight of stretching the cloth at the exceptions as around them; see `uneven`.
+    watch: called with every step before it is taken.
+    exceptions: where something else than the masks tells how the cloth lies; None = nowhere.
+    Returns (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides
+    anyway. A fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned; the best one, if
+    all are folded.
     """
     goal = F.interpolate(region, SIZE, mode="area")
     masks, goals = blur_scales(F.interpolate(cloth_mask, SIZE, mode="area")), blur_scales(goal)
@@ -116,17 +111,17 @@ def fit_control_points(
         around = goal * (1 - torch.maximum(hidden, neck))
         masks, goals = [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
-        optimizer = torch.optim.Adam([moving], lr=rate)
+        optimizer = torch.optim.Adam([moving], lr=RATE)
         area = goal.sum().clamp(min=1)
         # The constraint is a sum over the inner points; a finer grid must not become stiffer than the published 5 x 5.
         n = round((theta.shape[1] / 2) ** 0.5)
-        stiffness = bending * 9 / (n - 2) ** 2
-        for _ in range(steps + 1):
+        stiffness = BENDING * 9 / (n - 2) ** 2
+        for _ in range(STEPS + 1):
             grid = sampling_grid(moving, SIZE)
             misfit = cover_gap(masks, goals, grid, 1 - unseen, area)
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
-            bend, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
+            bend, apart = stiffness * second_order(moving), KEEP * (moving - start).square().mean() * 10
             strain = even * (uneven(grid, hidden * (1 - neck), around) + uneven(grid, neck, around, similar=True))
             loss = misfit + bend + apart + fold + strain
             terms = loss, misfit, bend, apart, fold, strain

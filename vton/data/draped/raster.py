@@ -15,9 +15,7 @@ def rasterise(
     corners (F, 3, 3) float32: x and y in pixels (the first pixel's centre is at 0, 0), and depth, smaller = nearer;
     size (H, W); solid: of triangles (n,) and weights (n, 3), which places (n,) bool are no holes in a texture. Depth
     and weights are linear on the screen, which is exact enough for triangles of a few pixels.
-
-    Returns:
-        face (H, W) int64, -1 where there is none; weights (H, W, 3) float32 of its corners.
+    Returns face (H, W) int64, -1 where there is none; weights (H, W, 3) float32 of its corners.
     """
     height, width = size
     low = corners[..., :2].amin(1).ceil().clamp(min=0)
