@@ -1,3 +1,1 @@
-"""Generative adversarial nets (Goodfellow et al. 2014): the networks, Algorithm 1, the theory, and the paper's
-experiments.
-"""
+"""Generative adversarial nets (Goodfellow et al. 2014): networks, Algorithm 1, theory, the paper's experiments."""

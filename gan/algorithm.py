@@ -1,35 +1,19 @@
 """Algorithm 1, line by line. Each step can run alone, and the caller says how a gradient becomes an update."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from gan.losses import Objective
-
-
-class Stepper(Protocol):
-    """What turns a loss into an update; the training loop's Trainer is one, `Plain` another."""
-
-    def backward(self, loss: Tensor) -> None:
-        """Adds the loss's gradients to those that are there."""
-
-    def step(self, name: str) -> None:
-        """Makes the step of one optimizer, and clears the gradients."""
-
-    def autocast(self):
-        """Context in which networks run."""
+from training.task import Trainer
 
 
 class Plain:
-    """Backward, step, and cleared gradients, with nothing around them.
-
-    optimizers: by name, "generator" and "discriminator".
-    """
+    """Backward, step, and cleared gradients, with nothing around them, where no training loop's Trainer gives them."""
 
     def __init__(self, optimizers: dict[str, torch.optim.Optimizer]):
-        self.optimizers = optimizers
+        self.optimizers = optimizers  # by name, "generator" and "discriminator"
 
     def backward(self, loss: Tensor) -> None:
         """Adds the loss's gradients to those that are there."""
@@ -42,8 +26,11 @@ class Plain:
             optimizer.zero_grad(set_to_none=True)
 
     def autocast(self):
-        """Full precision."""
+        """Context in which networks run: full precision."""
         return torch.autocast("cpu", enabled=False)
+
+
+Stepper = Plain | Trainer  # what turns a loss into an update
 
 
 def value(real: Tensor, fake: Tensor) -> float:

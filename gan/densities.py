@@ -16,18 +16,12 @@ MOST_MODES = 25  # a mixture of more components is a curve, not a set of modes
 
 @dataclass(frozen=True)
 class Mixture:
-    """An isotropic mixture of Gaussians, equal in spread: p(x) = sum_i w_i N(x; c_i, std^2 I).
+    """An isotropic mixture of Gaussians, equal in spread: p(x) = sum_i w_i N(x; c_i, std^2 I)."""
 
-    centres: (K, d).
-    std: spread of every component.
-    weights: (K,), they sum to 1.
-    name: what it is called.
-    """
-
-    centres: Tensor
-    std: float
-    weights: Tensor
-    name: str = ""
+    centres: Tensor  # (K, d)
+    std: float  # spread of every component
+    weights: Tensor  # (K,), they sum to 1
+    name: str = ""  # what it is called
 
     @property
     def dimensions(self) -> int:

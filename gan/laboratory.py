@@ -33,22 +33,16 @@ DOTS, LINES, ALONG = 160, 11, 25  # samples, grid lines and points along them in
 
 @dataclass(frozen=True)
 class Settings:
-    """What a visitor may change while it runs; `seed` begins a new game.
+    """What a visitor may change while it runs; `seed` begins a new game."""
 
-    objective: see gan.losses; k: discriminator steps per generator step; batch: minibatch m.
-    lr, lr_d: learning rates of the generator and of the discriminator.
-    width: of the generator's hidden layers, for a new game; 0 = as gan.networks.SMALL has them.
-    optimizer: "adam" (beta1 0 on the line and 0.5 in the plane, beta2 0.99) or "sgd" with momentum 0.5.
-    """
-
-    objective: str = "non-saturating"
-    k: int = 1
-    batch: int = 128
-    lr: float = 2e-3
-    lr_d: float = 6e-3
-    optimizer: str = "adam"
+    objective: str = "non-saturating"  # see gan.losses
+    k: int = 1  # discriminator steps per generator step
+    batch: int = 128  # minibatch m
+    lr: float = 2e-3  # learning rate of the generator,
+    lr_d: float = 6e-3  # and of the discriminator
+    optimizer: str = "adam"  # with beta1 0 on the line and 0.5 in the plane, beta2 0.99; or "sgd" with momentum 0.5
     seed: int = 1
-    width: int = 0
+    width: int = 0  # of the generator's hidden layers, for a new game; 0 = as gan.networks.SMALL has them
 
     def check(self) -> None:
         """Raises ValueError with one sentence for what cannot be."""
@@ -73,21 +67,19 @@ IN_PLANE = Settings()
 
 @dataclass(frozen=True)
 class Row:
-    """The numbers of one moment. value: V(D, G) on samples; criterion: C(G) by equation 4 from samples; theorem:
-    -log 4 + 2 JSD by quadrature; error: mean |D - D*|; modes: found, or NaN where there are none to count.
-    """
+    """The numbers of one moment."""
 
     iteration: int
     d_steps: int
     g_steps: int
-    value: float
-    criterion: float
-    theorem: float
+    value: float  # V(D, G) on samples
+    criterion: float  # C(G) by equation 4 from samples
+    theorem: float  # -log 4 + 2 JSD by quadrature
     jsd: float
-    error: float
+    error: float  # mean |D - D*|
     d_real: float
     d_fake: float
-    modes: float
+    modes: float  # found, or NaN where there are none to count
 
 
 @dataclass
@@ -441,6 +433,5 @@ def play(
     return game, game.table()
 
 
-NAMES = {1: [n for n in DISTRIBUTIONS if distribution(n).dimensions == 1],
-         2: [n for n in DISTRIBUTIONS if distribution(n).dimensions == 2]}  # fmt: skip
+NAMES = {d: [name for name in DISTRIBUTIONS if distribution(name).dimensions == d] for d in (1, 2)}
 OBJECTIVE_NAMES = list(OBJECTIVES)

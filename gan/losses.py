@@ -51,19 +51,13 @@ def hinge_g(fake: Tensor) -> Tensor:
 
 
 class Objective(NamedTuple):
-    """One pair of losses, both to be minimised.
+    """One pair of losses, both to be minimised."""
 
-    d: of the discriminator, d(real logits, fake logits).
-    g: of the generator, g(fake logits).
-    formula_d, formula_g: the two as text, t(x) being the discriminator's output before any sigmoid.
-    probability: output t -> what stands for D(x), in [0, 1].
-    """
-
-    d: Callable[[Tensor, Tensor], Tensor]
-    g: Callable[[Tensor], Tensor]
-    formula_d: str
+    d: Callable[[Tensor, Tensor], Tensor]  # of the discriminator, d(real logits, fake logits)
+    g: Callable[[Tensor], Tensor]  # of the generator, g(fake logits)
+    formula_d: str  # the two as text, t(x) being the discriminator's output before any sigmoid
     formula_g: str
-    probability: Callable[[Tensor], Tensor]
+    probability: Callable[[Tensor], Tensor]  # output t -> what stands for D(x), in [0, 1]
 
 
 _CROSS_ENTROPY = "−E[log D(x)] − E[log(1 − D(G(z)))], D = sigmoid(t)"

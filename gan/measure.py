@@ -20,21 +20,17 @@ MASS = 0.05  # density from which on p + q has mass
 class State:
     """Everything that Figure 1 shows, measured. On the line the arrays are (240,), in the plane (64, 64).
 
-    data, generator: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
-        bound of that of the densities themselves.
-    d: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
-    jsd: by quadrature; theorem: -log 4 + 2 JSD; criterion: C(G) by equation 4 from samples.
-    error: mean |D - D*| where p + q has mass.
+    In the plane both densities are smoothed by the same Gaussian, so that the JSD is a lower bound of their own.
     """
 
-    data: Tensor
+    data: Tensor  # the two densities
     generator: Tensor
-    d: Tensor
-    best: Tensor
-    jsd: float
-    theorem: float
-    criterion: float
-    error: float
+    d: Tensor  # D(x) as the network has it
+    best: Tensor  # D*(x) of Proposition 1 between the same densities
+    jsd: float  # by quadrature
+    theorem: float  # -log 4 + 2 JSD
+    criterion: float  # C(G) by equation 4 from samples
+    error: float  # mean |D - D*| where p + q has mass
 
 
 def grid(dimensions: int) -> Tensor:

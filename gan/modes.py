@@ -12,14 +12,11 @@ FAIR = 0.2  # of its fair share of the samples, from which on a mode counts as f
 
 @dataclass(frozen=True)
 class Modes:
-    """shares: of the samples, by mode; hits: which modes are reached; quality: share of samples near one.
+    """What a generator reaches of a mixture. Near a mode is within three deviations."""
 
-    Near is within three deviations.
-    """
-
-    shares: tuple[float, ...]
-    hits: tuple[bool, ...]
-    quality: float
+    shares: tuple[float, ...]  # of the samples, by mode
+    hits: tuple[bool, ...]  # which modes are reached
+    quality: float  # share of samples near one
 
     @property
     def count(self) -> int:

@@ -15,31 +15,19 @@ ROOT3 = 3**0.5  # z uniform in [-sqrt 3, sqrt 3] has variance 1
 
 @dataclass(frozen=True)
 class GanConfig:
-    """Sizes of both networks; the defaults are those of the authors' code for handwritten digits.
+    """Sizes of both networks; the defaults are those of the authors' code for handwritten digits."""
 
-    data: size d of one x.
-    noise: size of one z, uniform in [-sqrt 3, sqrt 3].
-    generator: widths of the generator's hidden layers.
-    activation: of those layers, "relu" (the paper) or "tanh" (smooth, for densities one wants to look at).
-    output: of the generator, "sigmoid" for pixels in [0, 1] or "linear".
-    scale: factor on a linear output.
-    discriminator: numbers of maxout units of the discriminator's hidden layers.
-    pieces: linear pieces of each maxout unit.
-    keep_input, keep_hidden: probabilities with which dropout keeps an input of the first and of the later layers.
-    range_g, range_d: weights begin uniform in [-range, range]; 0 = in +-1/sqrt(inputs).
-    """
-
-    data: int = 784
-    noise: int = 100
-    generator: tuple[int, ...] = (1200, 1200)
-    activation: str = "relu"
-    output: str = "sigmoid"
-    scale: float = 1.0
-    discriminator: tuple[int, ...] = (240, 240)
-    pieces: int = 5
-    keep_input: float = 0.8
-    keep_hidden: float = 0.5
-    range_g: float = 0.05
+    data: int = 784  # size d of one x
+    noise: int = 100  # size of one z, uniform in [-sqrt 3, sqrt 3]
+    generator: tuple[int, ...] = (1200, 1200)  # widths of the generator's hidden layers
+    activation: str = "relu"  # of those layers, as in the paper; or "tanh", smooth, for densities one wants to look at
+    output: str = "sigmoid"  # of the generator, for pixels in [0, 1]; or "linear"
+    scale: float = 1.0  # factor on a linear output
+    discriminator: tuple[int, ...] = (240, 240)  # maxout units of the discriminator's hidden layers
+    pieces: int = 5  # linear pieces of each maxout unit
+    keep_input: float = 0.8  # probability with which dropout keeps an input of the first layer,
+    keep_hidden: float = 0.5  # and of the later ones
+    range_g: float = 0.05  # weights begin uniform in [-range, range]; 0 = in +-1/sqrt(inputs)
     range_d: float = 0.005
 
     def __post_init__(self) -> None:

@@ -20,14 +20,12 @@ APART = (
 
 @dataclass(frozen=True)
 class Score:
-    """mean: log-likelihood of a test example, in nats; error: its standard error over the examples; sigma: the chosen
-    one; curve: (sigma, mean log-likelihood of the validation set) of all that were tried.
-    """
+    """How likely a model's samples make a test set."""
 
-    mean: float
-    error: float
-    sigma: float
-    curve: tuple[tuple[float, float], ...]
+    mean: float  # log-likelihood of a test example, in nats
+    error: float  # its standard error over the examples
+    sigma: float  # the chosen one
+    curve: tuple[tuple[float, float], ...]  # sigma and mean log-likelihood of the validation set of all that were tried
 
 
 def squared_distances(x: Tensor, samples: Tensor) -> Tensor:

@@ -20,17 +20,13 @@ def optimal_discriminator(p: Tensor, q: Tensor) -> Tensor:
 
 
 def kl(p: Tensor, q: Tensor, cell: float) -> float:
-    """KL(p || q) = integral p log(p / q) by the rectangle rule over cells of that length or area; infinite where q is 0
-    and p is not.
-    """
+    """KL(p || q), the integral of p log(p / q), by the rectangle rule over cells of that length or area; may be inf."""
     on = p > 0
     return float((p[on].double() * (p[on].double() / q[on].double()).log()).sum() * cell)
 
 
 def jsd(p: Tensor, q: Tensor, cell: float) -> float:
-    """Jensen-Shannon divergence, half of KL(p || m) + KL(q || m) with m = (p + q) / 2: 0 for equals, log 2 for
-    densities that never meet.
-    """
+    """Jensen-Shannon divergence, (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2: from 0 for equals to log 2."""
     middle = (p.double() + q.double()) / 2
     return (kl(p, middle, cell) + kl(q, middle, cell)) / 2
 

@@ -24,9 +24,7 @@ def assets_dir() -> Path:
 
 
 def list_models() -> list[str]:
-    """Names of the shipped models: every folder in `models/` with a `config.json` in it or in a folder of one of its
-    networks, sorted.
-    """
+    """Names of the shipped models, sorted: folders in `models/` with a `config.json` in them or one level below."""
     models = assets_dir() / "models"
     return sorted({config.relative_to(models).parts[0] for config in models.glob("*/**/config.json")})
 

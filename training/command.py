@@ -133,9 +133,7 @@ def _work(
     overrides: dict[str, Any],
     options: argparse.Namespace,
 ) -> None:
-    """Trains in the folder of `run`. overrides: the fields of the command line, which go before the preset's or the
-    run's.
-    """
+    """Trains in the folder of `run`; the command line's fields `overrides` go before the preset's or the run's."""
     main = int(os.environ.get("RANK", "0")) == 0
     fields = dict(preset)
     if options.resume and not options.fork and (run.folder / "recipe.json").exists():

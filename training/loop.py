@@ -104,9 +104,7 @@ def _accelerator(recipe: Recipe) -> Any:
 def _begin(
     task: Task, recipe: Recipe, run: Run, accelerator: Any, resume: bool
 ) -> tuple[int, dict[str, Any] | None, float]:
-    """Restores the newest checkpoint and writes the folder's first files: updates done, best evaluation,
-    seconds spent.
-    """
+    """Restores the newest checkpoint, writes the first files: updates done, best evaluation, seconds spent."""
     last = latest_checkpoint(run.checkpoints)
     started = run.events_file.exists() and any(event["event"] == "start" for event in run.events())
     if not resume and (last or started):  # a start that met a full disk has begun nothing

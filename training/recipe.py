@@ -40,13 +40,11 @@ class Recipe:
     """The numbers that every recipe has. A network's recipe derives from it and adds its own.
 
     The whole dataclass is written to `recipe.json`, so a run folder explains itself.
-
-    former: fields that recipes of earlier versions have, and the value under which they did nothing.
-    bounds: the least and the most of a number by its field, where not 0 and `MOST`; each class gives its own.
     """
 
-    # Without annotations, which would make them fields.
+    # Fields that recipes of earlier versions have, and the value under which they did nothing; no field itself.
     former = dict[str, Any]()
+    # The least and the most of a number by its field, where not 0 and `MOST`; each class gives its own.
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
         "seed": (0, MOST_SEED),
         **dict.fromkeys(("steps", "log_every", "save_every", "keep_last", "accumulate", "average"), AT_LEAST_1),

@@ -94,7 +94,8 @@ def is_starting(run: Run) -> bool:
     command = run.command()
     if not command or _has_log_since(run, command):
         return False
-    _reap()
+    # Those that have ended are reaped: as zombies their ids would still count as alive.
+    _children[:] = [child for child in _children if child.poll() is None]
     try:
         os.kill(command["process"], 0)
     except (OSError, TypeError, KeyError):
@@ -176,8 +177,3 @@ def delete(runs: Path, name: str) -> None:
     if run.folder.is_symlink():
         raise ValueError(f"{name!r} is a link to another place; delete it there.")
     shutil.rmtree(run.folder)
-
-
-def _reap() -> None:
-    """Reaps processes that have ended: as zombies their ids would still count as alive."""
-    _children[:] = [child for child in _children if child.poll() is None]

@@ -13,20 +13,13 @@ from training.recipe import Recipe
 
 
 class Task:
-    """One network's side of the training loop. Subclasses fill in the tensors; the loop owns time and files.
+    """One network's side of the training loop. Subclasses fill in the tensors; the loop owns time and files."""
 
-    modules: everything that has weights; all of it is saved and restored by name.
-    optimizers: saved and restored by name.
-    weights: weight of each named loss term; a missing name weighs 1, a weight of 0 only logs the term.
-    best: name of the validation figure that chooses the best checkpoint, and "max" or "min"; or None.
-    formula: the learning rate's formula, as text for a reader.
-    """
-
-    modules: dict[str, nn.Module]
-    optimizers: dict[str, torch.optim.Optimizer]
-    weights: dict[str, float] = {}
-    best: tuple[str, str] | None = None
-    formula: str = ""
+    modules: dict[str, nn.Module]  # everything that has weights; all of it is saved and restored by name
+    optimizers: dict[str, torch.optim.Optimizer]  # saved and restored by name
+    weights: dict[str, float] = {}  # of each loss term; a missing name weighs 1, a weight of 0 only logs the term
+    best: tuple[str, str] | None = None  # validation figure that chooses the best checkpoint, and "max" or "min"
+    formula: str = ""  # the learning rate's, as text for a reader
     replicas: dict[str, nn.Module] | None = None  # set by the loop: the modules as prepared for several processes
 
     @property

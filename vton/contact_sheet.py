@@ -23,9 +23,7 @@ PAPER, INK, QUIET = (251, 248, 243), (31, 27, 24), (125, 114, 100)
 
 @dataclass(frozen=True)
 class Row:
-    """One pair on the sheet: name, small pictures in the order of the columns (photo and garment alone after an error),
-    a line about it.
-    """
+    """One pair on the sheet: name, small pictures in the order of the columns (two after an error), a line about it."""
 
     name: str
     cells: tuple[np.ndarray, ...]
@@ -56,9 +54,7 @@ def thumbnail(path: Path, cell: tuple[int, int]) -> np.ndarray:
 def draw(
     table: list[Row], maps: tuple[str, ...] = DEFAULT_MAPS, cell: tuple[int, int] = (256, 192), title: str = ""
 ) -> np.ndarray:
-    """The sheet, (H, W, 3) uint8: a heading with the columns' names, then one row a pair. A row with an error shows it
-    as text.
-    """
+    """The sheet, (H, W, 3) uint8: the columns' names, then one row a pair; a row with an error shows it as text."""
     names = ["Photo", "Garment", *(_heading(name) for name in maps), "Result"]
     gap, caption, top = 6, 20, 34 + (24 if title else 0)
     height, width = cell

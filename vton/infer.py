@@ -55,22 +55,18 @@ FILES = {
 
 @dataclass
 class Sample:
-    """One pair at 1024x768: person, cloth, pose (H,W,3) uint8; parse (H,W) LIP; cloth_mask (H,W) bool; keypoints
-    (25,3).
-    """
+    """One pair at 1024x768."""
 
-    person: np.ndarray
-    parse: np.ndarray
-    keypoints: np.ndarray
-    pose: np.ndarray
-    cloth: np.ndarray
-    cloth_mask: np.ndarray
+    person: np.ndarray  # (H,W,3) uint8
+    parse: np.ndarray  # (H,W) LIP
+    keypoints: np.ndarray  # (25,3)
+    pose: np.ndarray  # (H,W,3) uint8
+    cloth: np.ndarray  # (H,W,3) uint8
+    cloth_mask: np.ndarray  # (H,W) bool
 
 
 def read_pairs(file: Path) -> list[tuple[str, str]]:
-    """(person file, cloth file) per line. ValueError names the line that holds something else; an empty list is an
-    error.
-    """
+    """(person file, cloth file) per line. ValueError for an empty list, and for a line that holds something else."""
     pairs = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         parts = line.split()

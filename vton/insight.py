@@ -27,22 +27,14 @@ VISIBLE = 2.3  # CIEDE2000; about what people just notice between two patches si
 
 @dataclass(frozen=True)
 class Difference:
-    """How two pictures of one size differ.
+    """How two pictures of one size differ."""
 
-    map: (H, W) uint8, the mean absolute difference of the channels;
-    mean: its mean over the region, 0 to 255;
-    change_share: share of the region's pixels that differ by more than 8;
-    colour: mean CIEDE2000 in the region;
-    ssim: of the whole pictures, 1 = equal;
-    misalignment: mean CIEDE2000 inside M_misalign, NaN where that is empty.
-    """
-
-    map: np.ndarray
-    mean: float
-    change_share: float
-    colour: float
-    ssim: float
-    misalignment: float
+    map: np.ndarray  # (H, W) uint8, the mean absolute difference of the channels
+    mean: float  # its mean over the region, 0 to 255
+    change_share: float  # share of the region's pixels that differ by more than 8
+    colour: float  # mean CIEDE2000 in the region
+    ssim: float  # of the whole pictures, 1 = equal
+    misalignment: float  # mean CIEDE2000 inside M_misalign, NaN where that is empty
 
     @property
     def visible(self) -> bool:
@@ -68,21 +60,15 @@ def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misalignment: n
 
 @dataclass(frozen=True)
 class AliasLevel:
-    """What ALIAS normalisation does in one block (Fig. 5, equation 5), each map (h, w) float32 over the channels.
+    """What ALIAS normalisation does in one block (Fig. 5, equation 5), each map (h, w) float32 over the channels."""
 
-    block: its name in the checkpoint; mask: M_misalign at this size, 1 = misaligned, None where the block is not
-        masked;
-    gamma, beta: means of the modulation, gamma as the release adds it to 1; before, after: root mean square of the
-    activations before and after the normalisation.
-    """
-
-    block: str
+    block: str  # its name in the checkpoint
     size: tuple[int, int]
     channels: int
-    mask: np.ndarray | None
-    gamma: np.ndarray
+    mask: np.ndarray | None  # M_misalign at this size, 1 = misaligned, None where the block is not masked
+    gamma: np.ndarray  # means of the modulation, gamma as the release adds it to 1
     beta: np.ndarray
-    before: np.ndarray
+    before: np.ndarray  # root mean square of the activations before and after the normalisation
     after: np.ndarray
 
 
@@ -161,14 +147,12 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
 
 @dataclass(frozen=True)
 class WarpResult:
-    """The garment of a record, warped in one of the ways of Fig. 13. cloth (H, W, 3), mask (H, W): uint8; figures:
-    against the region that was predicted for it; seconds: of the warp alone.
-    """
+    """The garment of a record, warped in one of the ways of Fig. 13."""
 
-    cloth: np.ndarray
-    mask: np.ndarray
-    figures: WarpFigures
-    seconds: float
+    cloth: np.ndarray  # (H, W, 3) uint8
+    mask: np.ndarray  # (H, W) uint8
+    figures: WarpFigures  # against the region that was predicted for it
+    seconds: float  # of the warp alone
 
 
 def warp_by_name(tryon: TryOn, r: TryOnResult, name: str) -> WarpResult:
@@ -186,9 +170,7 @@ def warp_by_name(tryon: TryOn, r: TryOnResult, name: str) -> WarpResult:
 
 
 def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """A square grid of the garment's picture, and what the warp makes of it, each (H, W, 3) uint8; record from "warp"
-    on.
-    """
+    """A square grid on the garment, and what the warp makes of it, (H, W, 3) uint8 each; record from "warp" on."""
     grid = grid_of(r, r.options.size)
     flat = F.affine_grid(torch.eye(2, 3)[None], [1, 1, *r.options.size], align_corners=False)
     return _draw_grid(r.cloth, flat[0].numpy(), lines), _draw_grid(r.warped_cloth, grid[0].numpy(), lines)
@@ -219,15 +201,13 @@ def own_garment(r: TryOnResult) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A try-on of the very garment that the person wears, where the photograph is the truth. pictures (H, W, 3) uint8;
-    ssim: 1 = equal; distance: the parser's perceptual distance, 0 = equal.
-    """
+    """A try-on of the very garment that the person wears, where the photograph is the truth."""
 
-    truth: np.ndarray
+    truth: np.ndarray  # (H, W, 3) uint8, as the other two
     garment: np.ndarray
     result: np.ndarray
-    ssim: float
-    distance: float
+    ssim: float  # 1 = equal
+    distance: float  # the parser's perceptual one, 0 = equal
 
 
 def compare_paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> PairedComparison:

@@ -44,9 +44,7 @@ DIVIDED_COLOURS[ALIAS_UPPER] = (70, 110, 170)
 
 
 def mirror(names: tuple[str, ...]) -> np.ndarray:
-    """For each name the index of its counterpart on the other side of the body, which takes its place in the mirrored
-    picture, (n,) uint8.
-    """
+    """For each name the index of its counterpart on the other side, as a mirrored picture shows it, (n,) uint8."""
     other = {"left": "right", "right": "left"}
     sides = [" ".join(other.get(word, word) for word in name.split(" ")) for name in names]
     return np.array([names.index(name) for name in sides], np.uint8)

@@ -8,13 +8,11 @@ from vton.stages import MAKERS
 
 
 class Map(NamedTuple):
-    """How one picture of a result is presented. symbol: the paper's, plain text, "_" before a subscript; stage: the one
-    that makes it.
-    """
+    """How one picture of a result is presented."""
 
     title: str
-    symbol: str
-    stage: str
+    symbol: str  # the paper's, plain text, "_" before a subscript
+    stage: str  # the one that makes it
     about: str
 
 

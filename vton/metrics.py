@@ -185,9 +185,7 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
 
 
 def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
-    """The perceptual distance of two (H, W, 3) uint8 pictures by the parser's features, see `perceptual_distance`; 0 =
-    equal.
-    """
+    """The perceptual distance of two (H, W, 3) uint8 pictures: of unit features of the parser's encoder; 0 = equal."""
 
     @torch.inference_mode()
     def units(picture):

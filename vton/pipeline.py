@@ -199,9 +199,8 @@ class TryOn:
             raise ValueError(f"The run ends with one of these stages: {', '.join(STAGES[first:])}; not '{until}'.")
         if first <= STAGES.index("warp") <= STAGES.index(until):
             warps_by_flow(self, record.options)  # a flow that is not there is missed at once, not after half the stages
-        for index, stage in enumerate(self.table[: STAGES.index(until) + 1]):
-            if index < first:
-                continue
+        for index in range(first, STAGES.index(until) + 1):
+            stage = self.table[index]
             if on_stage:
                 on_stage(stage.name, index, len(STAGES))
             start = time.perf_counter()

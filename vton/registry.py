@@ -21,17 +21,13 @@ from vton.networks.warping import MatchingModule
 
 @dataclass(frozen=True)
 class Network:
-    """One network and how to train it.
+    """One network and how to train it."""
 
-    key: its folder in a model, and its module in `vton.recipes`; what: how a sentence calls it; config, network: its
-    classes; map: the picture of a try-on that shows its work.
-    """
-
-    key: str
-    what: str
+    key: str  # its folder in a model, and its module in `vton.recipes`
+    what: str  # how a sentence calls it
     config: type
     network: type[nn.Module]
-    map: str
+    map: str  # the picture of a try-on that shows its work
 
     @property
     def module(self) -> str:

@@ -75,9 +75,7 @@ class TryOnResult:
 
     @property
     def divided(self) -> np.ndarray:
-        """S-hat_div as labels (H, W) uint8: ALIAS's 7 classes, and 7 for the misaligned part of the upper garment (eq.
-        4).
-        """
+        """S-hat_div (eq. 4) as labels (H, W) uint8: ALIAS's 7 classes, and 7 where the upper garment is misaligned."""
         return np.where(self.misalignment > 127, np.uint8(labels.MISALIGNED), labels.thirteen_to_7(self.segmentation))
 
     @property
@@ -94,9 +92,7 @@ class TryOnResult:
 
     @property
     def quality(self) -> dict[str, Any]:
-        """What the result rests on: joints found, the side that is seen, share of the predicted cloth that is covered
-        and open.
-        """
+        """What the result rests on: joints found, side seen, shares of the predicted cloth covered and left open."""
         there = present(self.keypoints)[list(UPPER_BODY)]
         figures = {"joints": int(there.sum()), "joints_wanted": len(there), "facing": pose.facing(self.keypoints)}
         if self.misalignment is not None:

@@ -58,16 +58,12 @@ Run = Callable[[Networks, TryOnResult], dict[str, Any]]  # the work of a stage: 
 
 
 class Stage(NamedTuple):
-    """One stage.
-
-    run: (networks, record) -> fields of the record. makes: these fields, and the kind of array in each, "" for other
-    things (kinds: see `vton.record`). reads: maps that a person may correct and that this stage is the first to read.
-    """
+    """One stage."""
 
     name: str
-    run: Run
-    makes: dict[str, str]
-    reads: tuple[str, ...] = ()
+    run: Run  # (networks, record) -> fields of the record
+    makes: dict[str, str]  # these fields, and the kind of array in each, "" for other things (kinds: see `vton.record`)
+    reads: tuple[str, ...] = ()  # maps that a person may correct and that this stage is the first to read
 
 
 def decode(networks: Networks, r: TryOnResult) -> dict[str, Any]:

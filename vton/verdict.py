@@ -25,16 +25,12 @@ GRADES = ("nothing stands out", "worth a look", "likely wrong")
 
 
 class Finding(NamedTuple):
-    """Something that is not as it should be.
+    """Something that is not as it should be."""
 
-    stage: its name in `vton.stages`, which is at fault; grade: 1 or 2, an index of GRADES; value: what was measured;
-    sentence: for the visitor.
-    """
-
-    stage: str
-    grade: int
-    value: float
-    sentence: str
+    stage: str  # its name in `vton.stages`, which is at fault
+    grade: int  # 1 or 2, an index of GRADES
+    value: float  # what was measured
+    sentence: str  # for the visitor
 
 
 class Measure(NamedTuple):

@@ -26,13 +26,11 @@ BY_FLOW = "flow"  # and their rival
 
 
 class WarpFigures(NamedTuple):
-    """A warped mask against the region that it should fill. iou: of the two; coverage: share of the region; folds:
-    share of the warped cloth's pixels where it is folded, NaN where there is no cloth.
-    """
+    """A warped mask against the region that it should fill."""
 
-    iou: float
-    coverage: float
-    folds: float
+    iou: float  # of the two
+    coverage: float  # share of the region
+    folds: float  # share of the warped cloth's pixels where it is folded, NaN where there is no cloth
 
 
 def figures_of(grid: torch.Tensor, mask: np.ndarray, region: np.ndarray) -> WarpFigures:

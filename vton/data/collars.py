@@ -104,9 +104,7 @@ def fill(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray
 
 
 def patch(person: Person, chance: float, rng: np.random.Generator) -> np.ndarray | None:
-    """A square of the garment that a person wears, (n, n, 3) uint8, recoloured with probability `chance`; None without
-    a garment.
-    """
+    """A square of the garment worn, (n, n, 3) uint8, recoloured with probability `chance`; None without a garment."""
     cloth = np.isin(person.parse, CLOTH) & ~person.carried
     side = int(min(person.parse.shape) * rng.uniform(0.06, 0.16))
     inside = cv2.erode(cloth.astype(np.uint8), np.ones((side, side), np.uint8), borderValue=0)

@@ -17,6 +17,7 @@ from vton import labels
 from vton.data.draped.people import DrapedPeople
 from vton.data.pack import Pack, degrade, read_attributes
 from vton.data.pairs import flat_worn
+from vton.inputs.garment import by_background, shrink
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
 from vton.rules.sleeves import sleeve_kind
 
@@ -32,33 +33,24 @@ SAME_AS = {
     "sleeves": {"long-rolled": "long"},
     "view": {"front": "flat", "back": "flat", "crumpled": "flat", "folded": "flat"},
 }
-PIECES = (
-    ("pants", labels.LIP.index("pants")),
-    ("skirt", labels.LIP.index("skirt")),
-    ("dress", labels.LIP.index("dress")),
-)
+PIECES = tuple((name, labels.LIP.index(name)) for name in ("pants", "skirt", "dress"))
 
 
 @dataclass(frozen=True)
 class GarmentPicture:
-    """image (H,W,3) uint8 RGB; mask (H,W) uint8 0/255 or None; attributes by name as in VALUES, only what is known;
-    cut: its background is no photograph, so the cut-out has to be set on one; sure: how far the labels are trusted;
-    opening: (H,W) uint8 0/255, the inside of its back above the front neckline, or None where it is not known.
-    """
+    """A picture of a garment or of something else, and what is known of it."""
 
     name: str
-    image: np.ndarray
-    mask: np.ndarray | None
-    attributes: dict[str, str]
-    cut: bool = False
-    sure: float = 1.0
-    opening: np.ndarray | None = None
+    image: np.ndarray  # (H,W,3) uint8 RGB
+    mask: np.ndarray | None  # (H,W) uint8 0/255
+    attributes: dict[str, str]  # by name as in VALUES, only what is known
+    cut: bool = False  # its background is no photograph, so the cut-out has to be set on one
+    sure: float = 1.0  # how far the labels are trusted
+    opening: np.ndarray | None = None  # (H,W) uint8 0/255, the inside of its back above the front neckline, if known
 
 
 def attributes_of(row: dict[str, str]) -> dict[str, str]:
-    """The attributes of a row of attributes.tsv that are among VALUES; another kind is an upper garment of unknown
-    kind.
-    """
+    """The attributes of a row of attributes.tsv that are among VALUES; another kind is an "upper" garment."""
     attributes = {name: SAME_AS.get(name, {}).get(row.get(name, ""), row.get(name, "")) for name in VALUES}
     attributes["kind"] = attributes["kind"] if attributes["kind"] in UPPER_KINDS else "upper"
     return {name: value for name, value in attributes.items() if value in VALUES[name] or value == "upper"}
@@ -100,25 +92,19 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
 def read_picture(
     folder: Path, pictures: str, masks: str, name: str, longest: int
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """One picture (H,W,3) uint8 RGB and its mask (H,W) uint8, each None where it is missing;
-    `longest` side in pixels.
-    """
+    """One picture (H,W,3) uint8 RGB and its mask (H,W) uint8, None where missing; longest: of its sides, in pixels."""
     image = cv2.imread(str(folder / pictures / f"{name}.jpg"))
     if image is None:
         return None, None
-    scale = min(1.0, longest / max(image.shape[:2]))
-    size = (round(image.shape[1] * scale), round(image.shape[0] * scale))
-    file = folder / masks / f"{name}.png"
+    image, file = shrink(image, longest), folder / masks / f"{name}.png"
     mask = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE) if file.is_file() else None
     if mask is not None:
-        mask = cv2.resize(mask, size, interpolation=cv2.INTER_AREA)
-    return np.ascontiguousarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA)[..., ::-1]), mask
+        mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_AREA)
+    return np.ascontiguousarray(image[..., ::-1]), mask
 
 
 def with_outline(picture: GarmentPicture) -> GarmentPicture:
     """A picture without a mask with one by GrabCut, good enough to set the thing on another background."""
-    from vton.inputs.garment import by_background
-
     mask, _ = by_background(picture.image)
     if not 0.05 < mask.mean() < 0.9:
         return picture
@@ -126,9 +112,7 @@ def with_outline(picture: GarmentPicture) -> GarmentPicture:
 
 
 def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
-    """What one packed person wears, cut out along the parse, and the person: none is a picture of an upper garment
-    alone.
-    """
+    """What one packed person wears, cut out along the parse, and the person: none shows an upper garment alone."""
     person, pieces = pack.person(index), []
     sleeves = sleeve_kind(labels.lip_to_13(person.parse), person.keypoints)
     upper = np.isin(person.parse, (labels.LIP.index("upper-clothes"), labels.LIP.index("coat")))
@@ -169,9 +153,7 @@ def flat_garment(pack: Pack, index: int) -> list[GarmentPicture]:
 
 
 def _small(picture: np.ndarray) -> np.ndarray:
-    scale = min(1.0, PIECE / max(picture.shape[:2]))
-    size = tuple(max(1, round(side * scale)) for side in picture.shape[1::-1])
-    return np.ascontiguousarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
+    return np.ascontiguousarray(shrink(picture, PIECE))
 
 
 # -- backgrounds -----------------------------------------------------------------------------------------------------
@@ -220,9 +202,8 @@ def background(
         lines = ((x + rng.integers(0, 60)) % period < 2) | ((y + rng.integers(0, 60)) % period < 2)
         out += (rng.normal(0, 25) * cv2.GaussianBlur(lines.astype(np.float32), (0, 0), 0.7))[..., None]
     elif kind < 0.75:  # folds of a sheet, or a rough wall
-        folds = cv2.resize(
-            rng.normal(0, 1, (rng.integers(3, 30), rng.integers(3, 30))).astype(np.float32), (width, height)
-        )
+        cells = rng.normal(0, 1, (rng.integers(3, 30), rng.integers(3, 30))).astype(np.float32)
+        folds = cv2.resize(cells, (width, height))
         out += rng.uniform(2, 14) * folds[..., None]
     out += (along - along.mean())[..., None] * np.float32(rng.normal(0, 25))
     return out + rng.normal(0, rng.uniform(0, 4), (height, width, 1)).astype(np.float32)
@@ -256,19 +237,12 @@ def draw_hanger(picture: np.ndarray, x: float, y: float, wide: float, rng: np.ra
     top = (round(x), round(y - hook * rng.uniform(0.2, 1.5)))
     cv2.ellipse(picture, (top[0], top[1]), (round(hook) + 1, round(hook) + 1), 0, 120, 400, colour, thick)
     for side in (-1, 1):
-        cv2.line(
-            picture,
-            (top[0], top[1] + round(hook)),
-            (round(x + side * wide * 0.4), round(y + 0.2 * wide)),
-            colour,
-            thick,
-        )
+        end = (round(x + side * wide * 0.4), round(y + 0.2 * wide))
+        cv2.line(picture, (top[0], top[1] + round(hook)), end, colour, thick)
 
 
 def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Hue, saturation, exposure and contrast at random, (H,W,3) uint8:
-    what a garment is does not depend on its colour.
-    """
+    """Hue, saturation, exposure and contrast at random, (H,W,3) uint8: what it is does not depend on its colour."""
     x = image.astype(np.float32)
     if rng.random() < 0.5:  # a turn about the grey axis
         angle = rng.uniform(-np.pi, np.pi)
@@ -283,12 +257,10 @@ def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.nd
 
 
 class Source(NamedTuple):
-    """share: of the samples, as far as there are pictures of it; other_ground: how often its cut-outs get another
-    background.
-    """
+    """How often pictures of a kind are drawn."""
 
-    share: float
-    other_ground: float
+    share: float  # of the samples, as far as there are pictures of it
+    other_ground: float  # how often its cut-outs get another background
 
 
 SOURCES = {

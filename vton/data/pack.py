@@ -28,29 +28,25 @@ from vton.labels import read_indices
 
 @dataclass
 class Person:
-    """One photograph: image (H,W,3) uint8 RGB, parse (H,W) uint8 LIP, person_mask (H,W) float32 in [0, 1], carried
-    (H,W) bool (True = bag or the like, out of every loss), keypoints (25,3) and frame (x0,y0,x1,y1) in its pixels.
-    """
+    """One photograph."""
 
     name: str
-    image: np.ndarray
-    parse: np.ndarray
-    person_mask: np.ndarray
-    carried: np.ndarray
-    keypoints: np.ndarray
-    frame: np.ndarray
+    image: np.ndarray  # (H,W,3) uint8 RGB
+    parse: np.ndarray  # (H,W) uint8 LIP
+    person_mask: np.ndarray  # (H,W) float32 in [0, 1]
+    carried: np.ndarray  # (H,W) bool, True = bag or the like, out of every loss
+    keypoints: np.ndarray  # (25,3) in its pixels
+    frame: np.ndarray  # (x0,y0,x1,y1) in its pixels
 
 
 @dataclass
 class Product:
-    """One garment: cloth (H,W,3) uint8 RGB on white, mask (H,W) uint8 0/255, sleeves as in attributes.tsv ("" = not
-    known).
-    """
+    """One garment."""
 
     name: str
-    cloth: np.ndarray
-    mask: np.ndarray
-    sleeves: str
+    cloth: np.ndarray  # (H,W,3) uint8 RGB on white
+    mask: np.ndarray  # (H,W) uint8 0/255
+    sleeves: str  # as in attributes.tsv, "" = not known
 
 
 class PackedFile:

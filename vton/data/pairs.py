@@ -25,12 +25,10 @@ ARM_RADIUS = 0.22  # of a sleeve around its upper bone, in widths between the sh
 
 @dataclass
 class Skeleton:
-    """Bones of a garment, worn or flat: trunk corners (4,2) in the order right shoulder, left shoulder, left hip, right
-    hip, and for each arm (right, left) a polyline (k,2) from the shoulder, k = 0 (no arm), 2 or 3.
-    """
+    """Bones of a garment, worn or flat."""
 
-    trunk: np.ndarray
-    arms: tuple[np.ndarray, np.ndarray]
+    trunk: np.ndarray  # (4,2) right shoulder, left shoulder, left hip, right hip
+    arms: tuple[np.ndarray, np.ndarray]  # right and left, each (k,2) from the shoulder, k = 0 (no arm), 2 or 3
 
     @property
     def width(self) -> float:
@@ -177,19 +175,15 @@ def _distance_to_polygon(points, shape):
 
 @dataclass
 class Pair:
-    """A garment as on a product photo, and what it looks like when worn.
+    """A garment as on a product photo, and what it looks like when worn, both on (246,246,246)."""
 
-    cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; truth (H,W,3) on (246,246,246), truth_mask (H,W) bool, in the
-    person's frame; groups: groups of its attributes, see `vton.attributes`; grid (H,W,2) float32: of a draped garment,
-    for every pixel of truth_mask its x, y in the cloth in [-1, 1] as torch's grid_sample with align_corners=False takes
-    them, 0 elsewhere.
-    """
-
-    cloth: np.ndarray
-    cloth_mask: np.ndarray
-    truth: np.ndarray
-    truth_mask: np.ndarray
-    groups: dict[str, str] = field(default_factory=dict)
+    cloth: np.ndarray  # (H,W,3)
+    cloth_mask: np.ndarray  # (H,W) bool
+    truth: np.ndarray  # (H,W,3) in the person's frame
+    truth_mask: np.ndarray  # (H,W) bool
+    groups: dict[str, str] = field(default_factory=dict)  # of its attributes, see `vton.attributes`
+    # (H,W,2) float32, of a draped garment: for every pixel of truth_mask its x, y in the cloth in [-1, 1] as torch's
+    # grid_sample with align_corners=False takes them, 0 elsewhere.
     grid: np.ndarray | None = None
 
 

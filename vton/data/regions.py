@@ -1,6 +1,4 @@
-"""Regions of the garment as a try-on meets them: the networks that warp learn from true ones, and are then given those
-that the segmentation predicts.
-"""
+"""Regions of the garment as predicted ones are: networks that warp would learn from true ones alone."""
 
 from collections.abc import Sequence
 

@@ -70,9 +70,7 @@ class Sampler:
         return "draped" if self.draped and (not self.pack or rng.random() < self.share) else "worn"
 
     def each(self, source: str, seed: int) -> Iterator[dict[str, np.ndarray]]:
-        """Samples without augmentation: every person of the split that `source` can use, each once; of draped people no
-        end.
-        """
+        """Samples without augmentation of every person of the split that `source` can use; of draped people no end."""
         for i in itertools.count() if source == "draped" else range(len(self.people)):
             rng = np.random.default_rng([seed, i])
             sample = self._drape(rng, False, i) if source == "draped" else self._photo(rng, False, i)

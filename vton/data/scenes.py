@@ -29,20 +29,17 @@ UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labe
 
 @dataclass
 class Scene:
-    """One person: picture and pose (H,W,3) uint8, classes (H,W) uint8 of ALIAS, masks (H,W) bool gray (painted in I_a),
-    carried (out of every loss) and neck (bare), silhouette (H,W) float32 in [0, 1], 0 = background; of draped people
-    also warped (H,W,3) uint8, the product picture by the true warp, and warped_mask (H,W) bool, where it is cloth.
-    """
+    """One person, as photographed or draped."""
 
-    picture: np.ndarray
-    pose: np.ndarray
-    classes: np.ndarray
-    gray: np.ndarray
-    carried: np.ndarray
-    neck: np.ndarray
-    silhouette: np.ndarray
-    warped: np.ndarray
-    warped_mask: np.ndarray
+    picture: np.ndarray  # (H,W,3) uint8
+    pose: np.ndarray  # (H,W,3) uint8
+    classes: np.ndarray  # (H,W) uint8 of ALIAS
+    gray: np.ndarray  # (H,W) bool, painted in I_a
+    carried: np.ndarray  # (H,W) bool, out of every loss
+    neck: np.ndarray  # (H,W) bool, bare
+    silhouette: np.ndarray  # (H,W) float32 in [0, 1], 0 = background
+    warped: np.ndarray  # (H,W,3) uint8, of draped people the product picture by the true warp
+    warped_mask: np.ndarray  # (H,W) bool, where it is cloth
 
     @property
     def skin(self) -> np.ndarray:
@@ -143,9 +140,7 @@ def make_scene(
     warped: np.ndarray | None = None,
     warped_mask: np.ndarray | None = None,
 ) -> Scene:
-    """The scene of a picture (H,W,3) uint8 with its LIP labels, joints and carried mask, and with the cloth by the true
-    warp where that is known.
-    """
+    """The scene of a picture with LIP labels, joints and carried mask, and the cloth by its true warp where known."""
     body = cv2.GaussianBlur(((parse > 0) | carried).astype(np.float32), (0, 0), image.shape[1] / 256)
     silhouette = np.clip(2 * body - 1, 0, 1)  # inside the outline alone, where nothing of the old background is left
     return Scene(
@@ -193,20 +188,16 @@ def random_crop(scene: Scene, rng: np.random.Generator) -> Scene:
 
 @dataclass(frozen=True)
 class Look:
-    """Shares of the samples that are changed, in [0, 1]. studio: a plain wall behind the person; recoloured: another
-    hue of the garment; flattened: W(c, theta) without the photograph's light; cut: parts of the garment are missing in
-    W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths; shown: I_a shows parts of
-    what stays as it was, see `open_parts`; lowered: I_a hides what a longer old garment would, see `below_hem`.
-    """
+    """Shares of the samples that are changed, in [0, 1]."""
 
-    studio: float = 0.5
-    recoloured: float = 0.4
-    flattened: float = 0.6
-    cut: float = 0.7
-    bent: float = 0.35
-    deformation: float = 0.01
-    shown: float = 0.0
-    lowered: float = 0.0
+    studio: float = 0.5  # a plain wall behind the person
+    recoloured: float = 0.4  # another hue of the garment
+    flattened: float = 0.6  # W(c, theta) without the photograph's light
+    cut: float = 0.7  # parts of the garment are missing in W(c, theta)
+    bent: float = 0.35  # W(c, theta) is a little deformed,
+    deformation: float = 0.01  # by so many picture widths
+    shown: float = 0.0  # I_a shows parts of what stays as it was, see `open_parts`
+    lowered: float = 0.0  # I_a hides what a longer old garment would, see `below_hem`
 
 
 def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[str, np.ndarray]:

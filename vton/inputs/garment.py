@@ -57,20 +57,14 @@ _ADVICE = "lay the garment flat on a plain background of another colour and take
 
 @dataclass(frozen=True)
 class Garment:
-    """cloth: (H, W, 3) uint8 RGB on 246; mask: (H, W) uint8, 255 = garment, 0 = background;
-    method: how it was cut out, "alpha", "uniform", "grabcut", "network", from a person "worn", or by a person
-        "painted";
-    attributes: what the reader says of it, by the names of `garment_reader.GROUPS`; empty where none has read it;
-    open_neck: whether the mask ends at the front neckline, so that its outline has the neck opening's own shape;
-    turns: quarter turns counterclockwise by which the picture was set upright.
-    """
+    """A garment cut out of its picture, and what is known of it."""
 
-    cloth: np.ndarray
-    mask: np.ndarray
-    method: str
-    attributes: dict[str, Attribute] = field(default_factory=dict)
-    open_neck: bool = False
-    turns: int = 0
+    cloth: np.ndarray  # (H, W, 3) uint8 RGB on 246
+    mask: np.ndarray  # (H, W) uint8, 255 = garment, 0 = background
+    method: str  # of the cut: "alpha", "uniform", "grabcut", "network", from a person "worn", or by a person "painted"
+    attributes: dict[str, Attribute] = field(default_factory=dict)  # as read, by the names of `garment_reader.GROUPS`
+    open_neck: bool = False  # the mask ends at the front neckline: its outline has the neck opening's own shape
+    turns: int = 0  # quarter turns counterclockwise by which the picture was set upright
 
 
 def _border(hw: tuple[int, int], share: float) -> np.ndarray:
@@ -339,9 +333,7 @@ def pale(image: np.ndarray) -> bool:
 
 
 def stretch_contrast(image: np.ndarray) -> np.ndarray:
-    """A pale picture (H, W, 3) uint8 with its lightest tones spread, in which white cloth on a white ground is seen;
-    any other as it is.
-    """
+    """A pale picture (H, W, 3) uint8 with its lightest tones spread, so that white on white is seen; others stay."""
     return ((image / 255.0) ** HIGHLIGHTS * 255).round().astype(np.uint8) if pale(image) else image
 
 

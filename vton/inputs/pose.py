@@ -121,13 +121,11 @@ NOBODY = "No person was found; use a photo that shows one person from the front,
 
 @dataclass(frozen=True)
 class Pose:
-    """keypoints: (25, 3) float32 x, y, confidence in pixels of the photo, missing joints are 0, 0, 0;
-    person_mask: (H, W) float32, 0 to 1, 1 is person; others: how many more people were seen (0 or 1).
-    """
+    """A person in a photo."""
 
-    keypoints: np.ndarray
-    person_mask: np.ndarray
-    others: int = 0
+    keypoints: np.ndarray  # (25, 3) float32 x, y, confidence in pixels of the photo, missing joints are 0, 0, 0
+    person_mask: np.ndarray  # (H, W) float32, 0 to 1, 1 is person
+    others: int = 0  # how many more people were seen (0 or 1)
 
 
 _lock = threading.Lock()

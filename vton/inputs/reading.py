@@ -31,14 +31,12 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """mask: (H, W) float32 in [0, 1], the garment; opening: (H, W) float32 in [0, 1], the inside of its back above the
-    front neckline; groups and values: probability of each group and value by attribute.
-    """
+    """What was read of a picture."""
 
-    mask: np.ndarray
-    opening: np.ndarray
-    groups: dict[str, dict[str, float]]
-    values: dict[str, dict[str, float]]
+    mask: np.ndarray  # (H, W) float32 in [0, 1], the garment
+    opening: np.ndarray  # (H, W) float32 in [0, 1], the inside of its back above the front neckline
+    groups: dict[str, dict[str, float]]  # probability of each group by attribute
+    values: dict[str, dict[str, float]]  # and of each value
 
     def best(self, name: str) -> tuple[str, float]:
         """The likeliest group of an attribute ("sleeves", "neckline", "front", "view", "kind") and its probability."""
@@ -76,9 +74,8 @@ def read_garment(
     """
     height, width = image.shape[:2]
     size = reader.config.size
-    whole = _window(np.array([0, 0, width, height], float), size, 1.0)
-    around = _window(np.array([0, 0, width, height], float), size, 1.12)
-    mask, first, opening = _look(reader, image, [whole, around], None)
+    whole = np.array([0, 0, width, height], float)
+    mask, first, opening = _look(reader, image, [_window(whole, size, margin) for margin in (1.0, 1.12)], None)
     mask = mask if mask_prior is None else mask_prior.astype(np.float32)
     rows, columns = (np.flatnonzero((mask > 0.5).any(axis)) for axis in (1, 0))
     if (mask > 0.5).mean() < LEAST:

@@ -94,9 +94,7 @@ def network_config(recipe: AliasRecipe) -> AliasConfig:
 
 
 class AliasTask(PictureTask):
-    """Trains ALIAS by L_I = L_cGAN + lambda_FM L_FM + lambda_percept L_percept (eq. 13), and what the recipe adds to
-    it.
-    """
+    """Trains ALIAS by L_I = L_cGAN + lambda_FM L_FM + lambda_percept L_percept (eq. 13), and the recipe's own terms."""
 
     recipe: AliasRecipe
     best = ("ssim_region", "max")
@@ -135,9 +133,7 @@ class AliasTask(PictureTask):
         self._validation: dict[str, torch.Tensor] | None = None
 
     def initial_state(self):
-        """Weights without a composition may begin one, and weights that keep nothing may learn to: the new shares are
-        a half everywhere then.
-        """
+        """Weights without a composition, or that keep nothing, may learn to: the new shares begin at one half."""
         state = super().initial_state()
         channels = 3 + self.recipe.composition + self.recipe.keeps
         for name in ("conv_img.weight", "conv_img.bias"):
@@ -245,9 +241,7 @@ class AliasTask(PictureTask):
     # -- looking at it -------------------------------------------------------------------------------------------
 
     def validation(self):
-        """People whom no update sees: W(c, theta) a little deformed and cut as in the training, all else as
-        photographed.
-        """
+        """People whom no update sees, as photographed; W(c, theta) is a little deformed and cut as in the training."""
         if self._validation is None:
             scenes, plain = self.val_scenes, dict.fromkeys(("studio", "recoloured", "flattened"), 0.0)
             look = Look(**plain, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps))

@@ -35,15 +35,11 @@ class FitStep(NamedTuple):
 
 
 class FitExceptions(NamedTuple):
-    """Where the outlines of mask and region do not tell alone how the cloth lies; (1,1,H,W) in [0, 1].
+    """Where the outlines of mask and region do not tell alone how the cloth lies; (1,1,H,W) in [0, 1]."""
 
-    hidden: what hair covers, where no outline is seen; the cloth is stretched as around it. neck: the border between
-    garment and neck, where the cloth keeps its proportions. open: that border is not known yet.
-    """
-
-    hidden: Tensor
-    neck: Tensor
-    open: bool = False
+    hidden: Tensor  # what hair covers, where no outline is seen; the cloth is stretched as around it
+    neck: Tensor  # the border between garment and neck, where the cloth keeps its proportions
+    open: bool = False  # whether that border is not known yet
 
 
 def blur_scales(mask: Tensor) -> list[Tensor]:

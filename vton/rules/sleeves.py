@@ -1,6 +1,4 @@
-"""The length of the sleeves on a predicted segmentation: a rule on the joints (not in the paper; it can be switched
-off).
-"""
+"""The length of the sleeves on a predicted segmentation, by the joints (not in the paper; can be switched off)."""
 
 from __future__ import annotations
 

@@ -120,16 +120,13 @@ class Record:
 
 @dataclass
 class Drawing:
-    """picture (H, W, 3) uint8; parse (H, W) uint8 LIP labels; keypoints (25, 3) float32 BODY_25; where (H, W, 2)
-    float32: which place in the garment's photograph a pixel of the garment shows, x and y in its pixels, NaN elsewhere;
-    inside (H, W) bool: the garment's inner side, as at the back of a neck.
-    """
+    """A picture of a drape with its exact truth."""
 
-    picture: np.ndarray
-    parse: np.ndarray
-    keypoints: np.ndarray
-    where: np.ndarray
-    inside: np.ndarray
+    picture: np.ndarray  # (H, W, 3) uint8
+    parse: np.ndarray  # (H, W) uint8 LIP labels
+    keypoints: np.ndarray  # (25, 3) float32 BODY_25
+    where: np.ndarray  # (H, W, 2) float32, x and y in the garment's photograph that its pixels show, NaN elsewhere
+    inside: np.ndarray  # (H, W) bool, the garment's inner side, as at the back of a neck
 
 
 # -- the scene -----------------------------------------------------------------------------------------------------
@@ -152,9 +149,8 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
     body, facts = studio.body, record.facts
     skin, _ = body.pose_vertices(record.shape, record.pose)
     points = studio.points(skin)
-    lower = np.isin(body.parts, ("legL", "legR", "footL", "footR")) | (
-        (body.parts == "torso") & (skin[:, 2] < facts["waist"])
-    )
+    lower = np.isin(body.parts, ("legL", "legR", "footL", "footR"))
+    lower |= (body.parts == "torso") & (skin[:, 2] < facts["waist"])
     female = facts["phenotype"]["gender"] > 0.5
     look = sample_look(studio, rng, female, skin, facts)
     outward = normals(skin, body.faces)
@@ -162,13 +158,12 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
     cloth, cloth_faces = record.vertices, record.faces
     if facts["tuck"]:
         cloth_faces = cloth_faces[(cloth[cloth_faces, 2] > facts["waist"] - 0.015).any(1)]
-    parts = [(skin, outward, body.faces, SKIN)]
-    parts.append((cloth, seam_normals(cloth, record.faces, record.seams), cloth_faces, GARMENT))
+    cloth_normals = seam_normals(cloth, record.faces, record.seams)
+    parts = [(skin, outward, body.faces, SKIN), (cloth, cloth_normals, cloth_faces, GARMENT)]
     if look["bottom"] == "skirt":
         parts.append(skirt(skin, body, facts["waist"], look["hem"], rng))
     if look["hair"]:
-        mesh = studio.hair(look["hair"])
-        head = np.isin(body.parts, ("head",))
+        mesh, head = studio.hair(look["hair"]), body.parts == "head"
         vertices = align(mesh["vertices"].astype(np.float32), studio.rest[head], skin[head]).astype(np.float32)
         faces = mesh["faces"].astype(np.int64)
         look["hair mesh"] = mesh
@@ -348,9 +343,7 @@ def visible(screen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int,
     screen (N, 3): the vertices in pixels and metres of depth; bias (F,): metres by which faces count as farther away.
     """
     corners = screen[scene.faces]
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    area = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
-    candidates = np.flatnonzero((scene.material != SKIN) | (area < 0))  # of the body only what faces the camera
+    candidates = np.flatnonzero((scene.material != SKIN) | faces_viewer(corners))
     corners = corners[candidates]
     corners[..., 2] += bias[candidates, None]
     solid, mesh = None, scene.look.get("hair mesh")
@@ -374,6 +367,12 @@ def visible(screen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int,
     return np.where(face >= 0, candidates[face.clip(0)], -1), weights.numpy()
 
 
+def faces_viewer(corners: np.ndarray) -> np.ndarray:
+    """(F,) bool: which faces of a closed mesh are seen from outside; corners (F, 3, 2 or more) on the screen."""
+    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
+    return (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0] < 0
+
+
 def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, share, camera) -> dict[str, np.ndarray]:
     """What each of n pixels shows. own (n,): its face; share (n, 3): weights of the face's corners.
 
@@ -393,9 +392,8 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     where[cloth] = interpolate(record.flat, corners[cloth] - scene.garment_start, share[cloth])
     colour[cloth] = sample_colours(photograph, where[cloth])
     inside[cloth] = away[cloth]
-    label[cloth] = labels.LIP.index(
-        "coat" if record.facts["attributes"]["kind"] in ("jacket", "coat") else "upper-clothes"
-    )
+    is_coat = record.facts["attributes"]["kind"] in ("jacket", "coat")
+    label[cloth] = labels.COAT_LIP if is_coat else labels.UPPER_LIP[0]
     colour[cloth & inside] *= 0.8
 
     body = material == SKIN
@@ -403,11 +401,8 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     uv = interpolate(studio.body.texture, studio.body.texture_faces[own[body]], share[body])
     picture, mean = studio.skin(look["skin"])
     size = np.array([picture.shape[1], picture.shape[0]], np.float32)
-    colour[body] = retone(
-        sample_colours(picture, (uv * np.array((1, -1), np.float32) + np.array((0, 1), np.float32)) * size - 0.5),
-        mean,
-        look["tone"],
-    )
+    at = (uv * np.array((1, -1), np.float32) + np.array((0, 1), np.float32)) * size - 0.5
+    colour[body] = retone(sample_colours(picture, at), mean, look["tone"])
     dress_below(place[body], label, colour, body, scene, record)
     paint_eyes(colour, body, corners, place, studio, scene, record)
     for kind, name, tone in ((SKIRT, "skirt", look["bottom colour"]), (HAIR, "hair", look["hair colour"])):
@@ -531,9 +526,7 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     shape = tuple(np.ceil((high - low)[::-1] * scale).astype(int) + 1)
     hides = (scene.material != HAIR) | (np.arange(len(scene.material)) % 2 == 0)
     corners = vertices[scene.faces[hides]]
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    area = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
-    corners = corners[(scene.material[hides] != SKIN) | (area < 0)]
+    corners = corners[(scene.material[hides] != SKIN) | faces_viewer(corners)]
     face, weights = rasterise(torch.from_numpy(corners), shape)
     face, weights = face.numpy(), weights.numpy()
     z = corners[..., 2]

@@ -26,15 +26,13 @@ TWINS = {
 
 @dataclass
 class Product:
-    """A draped garment as photographed flat: cloth (H, W, 3) uint8 RGB, mask (H, W) bool, opening (H, W) bool: the
-    inside of its back above the neckline; attributes as in attributes.tsv.
-    """
+    """A draped garment as photographed flat."""
 
     name: str
-    cloth: np.ndarray
-    mask: np.ndarray
-    opening: np.ndarray
-    attributes: dict[str, str]
+    cloth: np.ndarray  # (H, W, 3) uint8 RGB
+    mask: np.ndarray  # (H, W) bool
+    opening: np.ndarray  # (H, W) bool, the inside of its back above the neckline
+    attributes: dict[str, str]  # as in attributes.tsv
 
 
 class Drapes(PackedFile):

@@ -106,9 +106,7 @@ read_drapes = functools.lru_cache(maxsize=2)(Drapes)
 
 
 def load_people(size: tuple[int, int], split: str = "train", drapes: str = "", drawings: str = "") -> DrapedPeople:
-    """Draped people at `size` (H, W). drapes: file of them, which is read once; "" = the one that ships. drawings:
-    as of `DrapedPeople`, or "".
-    """
+    """Draped people at `size` (H, W). drapes: file of them, "" = the one that ships; drawings: see `DrapedPeople`."""
     file = Path(drapes) if drapes else assets.drapes_file()
     return DrapedPeople(read_drapes(file), size, split, Path(drawings) if drawings else None)
 
