@@ -332,9 +332,9 @@ class Laboratory:
         numbers = (algorithm.value(p_real, p_fake), state.criterion, state.theorem, state.jsd, state.error)
         if not all(math.isfinite(number) for number in numbers):
             raise FloatingPointError("The discriminator is no longer a finite number.")
-        found = float(modes.count) if modes else math.nan
+        hits = float(modes.count) if modes else math.nan
         self.rows.append(
-            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), found)
+            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), hits)
         )
         if len(self.moments) >= MOST_MOMENTS:
             self.moments = self.moments[::2]

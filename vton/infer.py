@@ -211,9 +211,9 @@ def main(argv: list[str] | None = None) -> int:
     files = {}
     for pair in pairs:
         try:
-            found = sample_files(folders, *pair)
-            check_sample(found)
-            files[pair] = found
+            paths = sample_files(folders, *pair)
+            check_sample(paths)
+            files[pair] = paths
         except (ValueError, FileNotFoundError) as error:
             if not options.skip:
                 raise

@@ -60,20 +60,19 @@ def find_set(folder: Path) -> Source:
         raise FileNotFoundError(f"There is no folder {folder.name!r}.")
     inside = sorted(f for f in folder.iterdir() if f.is_dir() and not f.name.startswith((".", "__")))
     places = [folder, folder / "train"] + [place for f in inside for place in (f, f / "train")]
-    root, photos = next(((place, place / "image") for place in places if (place / "image").is_dir()), (folder, folder))
-    if photos is folder:
-        root = photos = next((place for place in places if _pictures(place)), folder)
-    people = _pictures(photos)
+    root = next((place for place in places if (place / "image").is_dir()), None)
+    photos = root / "image" if root else next((place for place in places if _pictures(place)), folder)
+    base, people = root or photos, _pictures(photos)
     if not people:
         raise FileNotFoundError(
             f"{folder.name!r} holds no photos: expected a folder image/, or pictures ({', '.join(PICTURES)})."
         )
 
     def first(*patterns: str) -> Path | None:
-        return next((place for pattern in patterns for place in sorted(root.glob(pattern)) if place.is_dir()), None)
+        return next((place for pattern in patterns for place in sorted(base.glob(pattern)) if place.is_dir()), None)
 
     parse = first("image-parse", "image-parse-v3", "image-parse*")
-    return Source(people, _pictures(root / "cloth"), parse, first("openpose*json"), first("cloth-mask"))
+    return Source(people, _pictures(base / "cloth"), parse, first("openpose*json"), first("cloth-mask"))
 
 
 def _pictures(folder: Path) -> dict[str, Path]:

@@ -151,8 +151,8 @@ class ParserTask(PictureTask):
 
     def answer(self, person: Person) -> np.ndarray:
         """The parse (H, W) of a person by the averaged weights."""
-        given = person.image, person.keypoints, person.person_mask
-        return parse(self.modules["ema"], *given, height=min(320, person.image.shape[0]), mirror=False)
+        inputs = person.image, person.keypoints, person.person_mask
+        return parse(self.modules["ema"], *inputs, height=min(320, person.image.shape[0]), mirror=False)
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
