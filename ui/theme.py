@@ -86,15 +86,15 @@ def script(*names: str) -> str:
 
 
 def head() -> str:
-    """HTML of the scripts: that of the page's language, and those that the components built so far run, below what all
-    of them share.
+    """HTML of the scripts: those that run at once, and those that the components built so far run, below what all of
+    them share.
     """
     bodies = ",\n".join(
         f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(read, names)) + "\n}"
         for key, names in _scripts.items()
     )
-    language = f"<script>(() => {{\n{read('language.js')}\n}})();</script>"
-    return f"{language}<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{bodies}\n}};\n}})();</script>"
+    first = "".join(f"<script>(() => {{\n{read(name)}\n}})();</script>" for name in ("language.js", "events.js"))
+    return f"{first}<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{bodies}\n}};\n}})();</script>"
 
 
 def fill_template(template: str, parts: Mapping[str, str]) -> str:

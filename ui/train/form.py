@@ -487,15 +487,9 @@ class TrainForm:
             [self.note, self.name, self.fold, *view.components],
             api_name="train_start",
             **slowly,
-        ).then(None, None, None, js=TO_THE_RUN)
+        ).then(None, None, None, js="handlers.toTheRun")
         self.measure.click(self.time_it, self.inputs, [self.about, self.note], api_name="train_measure", **slowly)
         # At each opening: names that are free and times that were measured change.
         everything: set[Block] = {*self.inputs, self.ready}
         fill = tab.select(self.open, everything, [self.ready, *contents], api_name="open_form", **QUICKLY)
         fill.then(self.derive, self.inputs, self.consequences, **QUICKLY)
-
-
-TO_THE_RUN = """() => {
-  if (document.querySelector('#train-note [role=alert]')) return;
-  document.querySelector('#run-status')?.scrollIntoView({block: 'nearest'});
-}"""

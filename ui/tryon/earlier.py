@@ -13,9 +13,6 @@ from vton.result import TryOnResult
 
 PICTURE, THUMBNAIL = (288, 384), (96, 128)  # width, height of the result, and of the two photographs
 MOST_OF_A_PICTURE, MOST_OF_A_THUMBNAIL = 27_000, 8_000  # characters of an address: 20 and 6 kB
-# Once the zip has its address, which only the browser knows of.
-REMEMBER = """(file, entry) => file && entry &&
-  document.dispatchEvent(new CustomEvent('atelier-result', { detail: { ...entry, path: file.path } }))"""
 
 
 def small(picture: np.ndarray, size: tuple[int, int], most: int) -> str:

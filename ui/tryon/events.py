@@ -7,29 +7,10 @@ import gradio as gr
 from gradio.events import Dependency
 
 from ui.kit import QUICKLY, QUIETLY
-from ui.tryon import earlier
 from ui.tryon.bar import STOP_JS
 from ui.tryon.inputs import ATTRIBUTES
 from ui.tryon.runner import Runner
 from ui.tryon.settings import Control
-
-# On a phone the result lies below the boxes; where it is in view already, nothing moves.
-SHOW_RESULT = """() => {
-  const result = document.querySelector('#tryon-outcome'), box = result && result.getBoundingClientRect();
-  const away = box && (box.top < 0 || box.top > innerHeight / 2);
-  if (away && !document.querySelector('#tryon-status [role=alert]')) {
-    result.scrollIntoView({ behavior: 'smooth', block: 'start' });
-  }
-}"""
-# The browser remembers where the zip of the last result lies, for a reload.
-REMEMBER = "(file, old) => (file && file.path) || old || ''"
-# And what was chosen, files by their address, and whether the result is of something else.
-KEEP = """(old, ...values) => !document.body.dataset.tryonBack ? old : JSON.stringify({
-  values: values.map((value) => (value && value.path) || value),
-  stale: Boolean(document.querySelector('#tryon-stale .note')),
-})"""
-BACK = "() => { document.body.dataset.tryonBack = 'true'; }"  # what was kept has been read
-AFTER_A_WHILE = "async () => { await new Promise((done) => setTimeout(done, 2000)); }"
 
 
 def wire(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
@@ -37,7 +18,7 @@ def wire(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
     runner, inputs = tab.runner, tab.inputs
     run_inputs = {*inputs.components, inputs.stop, inputs.readings}
     run = tab.begin_on(tab.bar.run.click, runner.new, run_inputs, "try_on_page")
-    run.then(None, js=SHOW_RESULT, api_visibility="private", api_name="show_results")
+    run.then(None, js="handlers.showResult", api_visibility="private", api_name="show_results")
     tab.begin_on(tab.outcome.go_on.click, runner.go_on, [tab.session], "go_on")
     for name in ATTRIBUTES:
         tab.attribute_on(name)
@@ -84,7 +65,7 @@ def _cancel(runner: Runner, runs: dict[str, Dependency]) -> None:
     places = [bar.status, bar.stopping]
     stopping = bar.cancel.click(None, None, places, js=STOP_JS, cancels=cancels, api_name="cancel_try_on", **QUIETLY)
     # What the browser holds is read after the while: another run may have begun in it.
-    waiting = stopping.then(None, js=AFTER_A_WHILE, api_visibility="private", api_name="wait_for_rest")
+    waiting = stopping.then(None, js="handlers.afterAWhile", api_visibility="private", api_name="wait_for_rest")
     waiting.then(bar.come_to_rest, [bar.stopping, runner.session], at_rest, api_name="rest_at_last", **QUICKLY)
 
 
@@ -113,14 +94,14 @@ def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
         tab.refresh_after(event, name)
     again = [runner.choices_memory, runner.session]
     back = stamp.then(runner.restore_choices, again, runner.inputs.restorable, api_name="choose_again", **QUICKLY)
-    back.then(None, js=BACK, api_visibility="private", api_name="chosen_again")
+    back.then(None, js="handlers.back", api_visibility="private", api_name="chosen_again")
     changes = [component.change for component in (*runner.inputs.restorable, runner.outcome.stale)]
     quietly = {"api_visibility": "private"}
     fields = [choices, *runner.inputs.restorable]
-    gr.on(changes, None, fields, choices, js=KEEP, api_name="keep_choices", **quietly)
+    gr.on(changes, None, fields, choices, js="handlers.keep", api_name="keep_choices", **quietly)
     download = runner.outcome.download
     for inputs, output, script, name in (
-        ([download, runner.earlier], None, earlier.REMEMBER, "remember_picture"),
-        ([download, memory], memory, REMEMBER, "remember"),
+        ([download, runner.earlier], None, "handlers.rememberPicture", "remember_picture"),
+        ([download, memory], memory, "handlers.remember", "remember"),
     ):
         download.change(None, inputs, output, js=script, api_name=name, **quietly)

@@ -28,13 +28,6 @@ def photograph(**options: Any) -> Photograph:
     return Photograph(type="filepath", image_mode=None, format="png", **options)
 
 
-# The thumbnail of what stands in a box is marked, and credited.
-MARK = """(photo) => {
-  const host = document.querySelector('#example-KIND .strip-host'), path = (photo && photo.path) || '';
-  if (host && host.mark) host.mark(path.split('/').pop().replace(/\\.\\w+$/, ''));
-}"""
-
-
 def strip(value: dict[str, Any], label: str, elem_id: str) -> gr.HTML:
     """Thumbnails to choose from. value: see `example.thumbnails`; label: said of them all."""
     return gr.HTML(
@@ -262,7 +255,7 @@ class Inputs:
         ):
             component.change(check, reading_inputs, places, api_name=name, trigger_mode="always_last", **CHECKS)
         for component, kind in ((self.person, "people"), (self.garment, "garments")):
-            js = MARK.replace("KIND", kind)
+            js = f"handlers.mark('{kind}')"
             component.change(None, component, None, js=js, api_name=f"mark_{kind}", api_visibility="private")
         attributes = [self.settings[name] for name in ATTRIBUTES]
         self.garment.input(self.reset_attributes, None, attributes, api_name="as_found", **QUICKLY)

@@ -168,8 +168,6 @@ SUBJECTS: dict[str, tuple[str, str, Callable]] = {
 
 
 # Which of them a network of Figure 3 opens, by its name there.
-# What Figure 3 has opened is far above the figure's lower end.
-SHOW_VIEW = "() => document.querySelector('#tryon-views').scrollIntoView({ behavior: 'smooth', block: 'start' })"
 OF_NETWORK = {"G_S": "doubt", "GMM": "fit", "ALIAS": "alias"}
 
 
@@ -205,7 +203,7 @@ class InsideView(View):
         tab.connect_run(self.subject.input, self.follow, inputs, self.components, "look_inside_chosen")
         figure = self.group[StepsView].figure
         event = figure.network(self.choose, None, [self.group.tabs, self.subject], api_name="open_network", **QUICKLY)
-        event.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
+        event.then(None, js="handlers.showViews", api_visibility="private", api_name="show_network")
         tab.connect_run(event.then, self.run, inputs, self.components, "look_inside_network")
 
     @property

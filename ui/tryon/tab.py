@@ -99,7 +99,7 @@ class TryOnTab(View):
         options = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
         trigger(None, None, self.bar.stopping, js="() => false", api_name=f"begin_{name}", **options)
         event = self._connect(trigger, handler, inputs, name)
-        event.success(None, js=events.SHOW_RESULT, api_visibility="private", api_name=f"show_{name}")
+        event.success(None, js="handlers.showResult", api_visibility="private", api_name=f"show_{name}")
 
     def attribute_on(self, name: str) -> None:
         """Connects the choice of sleeves, neckline or hem: a result of the same pictures goes on from there at once."""
