@@ -4,15 +4,15 @@ Starts the page, opens it in Chromium (Playwright, of the extra `test`), presses
 pictures that were drawn. Beside the rate stand the processor's milliseconds a picture, of the page and of the browser,
 and the kilobytes that travel: these are the same on a machine that is busy with something else; what page and browser
 use while nothing is played is taken off. `pause_ms` is the time from the
-click on Pause to the last picture drawn after it. Linux only, for it reads /proc. Prints one JSON object.
+click on Pause to the last picture drawn after it. Prints one JSON object.
 """
 
 import contextlib
 import json
 import os
 import time
-from pathlib import Path
 
+import psutil
 from playwright.sync_api import Page, Response, sync_playwright
 
 from benchmarks.server import Server, chromium
@@ -21,35 +21,17 @@ from training.command import one_sentence
 
 VIEWS = {"line": "Figure 1 in motion", "plane": "In two dimensions", "loss": "Why the other loss"}
 PATIENCE = 400  # seconds for one answer of the page
-TICKS = os.sysconf("SC_CLK_TCK")
 REST = 3  # seconds in which nothing is played
 PAUSE = 1500  # milliseconds after Pause in which a last picture would come
 
 
-def family(root: int) -> set[int]:
-    """A process and all that it started."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has ended
-            continue
-    pids = {root}
-    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
-        pids |= more
-    return pids
-
-
 def cpu_seconds(root: int) -> float:
     """Processor time of a process and all that it started, in seconds."""
-    total = 0
-    for pid in family(root):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += int(fields[11]) + int(fields[12])
-    return total / TICKS
+    total, process = 0.0, psutil.Process(root)
+    for one in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
+            total += sum(one.cpu_times()[:2])  # user and system
+    return total
 
 
 def measure(page: Page, kind: str, seconds: float, server: int, browser: int) -> dict[str, float]:

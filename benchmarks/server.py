@@ -13,6 +13,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[1]
 STARTING = 400  # seconds until the page counts as not starting
 
@@ -88,6 +90,5 @@ class Server:
         return True
 
     def memory(self) -> float:
-        """Its resident memory in MB. Linux only."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000
+        """Its resident memory in MB."""
+        return psutil.Process(self.process.pid).memory_info().rss / 1e6

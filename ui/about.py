@@ -24,12 +24,8 @@ def parts(card: str) -> tuple[str, str, str]:
 
 def cards() -> list[tuple[str, str, float]]:
     """Name, card text (Markdown) and size of the weights in MB of every shipped model."""
-    entries: list[tuple[str, str, float]] = []
-    try:
-        names = assets.list_models()
-    except FileNotFoundError:
-        return entries
-    for name in names:
+    entries = []
+    for name in assets.list_models():
         folder: Path = assets.model_dir(name)
         card = folder / "CARD.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."

@@ -62,11 +62,9 @@ def map_picture(services: Services) -> Picture | None:
     )
 
 
-def try_on_picture() -> Picture | None:
-    """The stored try-on: photograph, garment, result; None where none is shipped."""
+def try_on_picture() -> Picture:
+    """The stored try-on: photograph, garment, result."""
     example_try_on = example.load_example()
-    if example_try_on is None:
-        return None
     pictures = (
         _waist_up(Image.open(example_try_on.person)),
         Image.open(example_try_on.garment),

@@ -33,7 +33,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui import endpoints
+from ui import endpoints, theme
 
 log = logging.getLogger("atelier")
 UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
@@ -208,28 +208,15 @@ def hold(trigger: Callable, *dropdowns: gr.Dropdown, name: str) -> None:
 
 # -- scripts -----------------------------------------------------------------------------------------------------------
 
-# While it opens, Gradio's page looks through all events for each component, and through all components for each event
-# and each update: half of the script time of a page of this size. Instead it remembers what it has found; components
-# come and go nowhere here but in `gr.render`, which this page has not.
 SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
-SEARCHES = {
-    # the events of a component
-    "let n=t.filter(t=>t.targets.find(([t])=>t===e.id)).map(t=>{let n=t.targets.find(([t])=>t===e.id);"
-    "return n?n[1]:null}).filter(Boolean);": "const known=globalThis.eventsOf??=new WeakMap;if(!known.has(t)){"
-    "const all=new Map;for(const{targets}of t)for(const[id,name]of new Map([...targets].reverse()))"
-    "if(name)all.has(id)?all.get(id).push(name):all.set(id,[name]);known.set(t,all)}"
-    "let n=[...(known.get(t).get(e.id)||[])];",
-    # the component of a number
-    "function Z(e,t){if(e.id===t)return e;if(e.children)for(let n of e.children){let e=Z(n,t);if(e)return e}"
-    "return null}": "const nodesOf=new WeakMap;function Z(e,t){let all=nodesOf.get(e);all||nodesOf.set(e,all=new Map);"
-    "let found=all.get(t);if(found?.id===t)return found;found=search(e,t);found&&all.set(t,found);return found}"
-    "function search(e,t){if(e.id===t)return e;for(const n of e.children||[]){const e=search(n,t);if(e)return e}"
-    "return null}",
-}
-# When an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they are there,
-# the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes what they
-# hold.
-OPENING = {"for(let e of n)this.#p(e)": "for(let e of n){await this.#m(e.id,e);this.#p(e)}"}
+# SEARCHES: while it opens, Gradio's page looks through all events for each component, and through all components for
+# each event and each update: half of the script time of a page of this size. Instead it remembers what it has found;
+# components come and go nowhere here but in `gr.render`, which this page has not.
+# OPENING: when an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they
+# are there, the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes
+# what they hold.
+_CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
+SEARCHES, OPENING = dict(_CHANGES["searches"]), dict(_CHANGES["opening"])
 REPLACEMENTS = {**SEARCHES, **OPENING}
 # The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
 LANGUAGES = ("de", "fr", "ko")
@@ -237,20 +224,16 @@ LANGUAGES = ("de", "fr", "ko")
 
 def scripts() -> list[Route]:
     """Routes of Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words."""
-    texts = {
-        file.name: functools.reduce(_replace, REPLACEMENTS.items(), file.read_text(encoding="utf-8"))
-        for file in SCRIPTS.glob("core-*.js")
-        if all(file.read_text(encoding="utf-8").count(old) == 1 for old in REPLACEMENTS)
-    }
+    texts = {}
+    for file in SCRIPTS.glob("core-*.js"):
+        text = file.read_text("utf-8")
+        if all(text.count(old) == 1 for old in REPLACEMENTS):
+            texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), REPLACEMENTS.items(), text)
     for english in SCRIPTS.glob("en-*.js"):
         for language in LANGUAGES:
             words = english.read_text(encoding="utf-8")
             texts |= {file.name: words for file in SCRIPTS.glob(f"{language}-*.js")}
     return [Route(f"/assets/{name}", functools.partial(_script, text)) for name, text in texts.items()]
-
-
-def _replace(text: str, pair: tuple[str, str]) -> str:
-    return text.replace(*pair)
 
 
 async def _script(text: str, request: Request) -> Response:

@@ -400,10 +400,7 @@ def last(reports: Iterator[Progress | Value]) -> Value:
 
 def _models_with(file: str) -> list[str]:
     """Names of the shipped models that have this file."""
-    try:
-        return [name for name in assets.list_models() if (assets.model_dir(name) / file).is_file()]
-    except FileNotFoundError:
-        return []
+    return [name for name in assets.list_models() if (assets.model_dir(name) / file).is_file()]
 
 
 def model_header(name: str) -> dict[str, Any]:

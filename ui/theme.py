@@ -36,7 +36,7 @@ def theme() -> Base:
     Many of the fonts that Gradio carries hold no Latin letters; IBM Plex in these weights does.
     """
     look = data("theme.json")
-    clay, paper = (colors.Color(*shades.split(), name) for name, shades in look["shades"].items())
+    clay, paper = (colors.Color(*shades.split()) for shades in look["shades"])
     base = Base(
         primary_hue=clay,
         secondary_hue=clay,

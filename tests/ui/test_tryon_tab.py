@@ -23,7 +23,7 @@ from ui.tryon import work as tryon_work
 from ui.tryon.ahead import Readings
 from ui.tryon.session import Session, mark
 from ui.tryon.tab import TryOnTab
-from vton import insight, labels
+from vton import contact_sheet, insight, labels
 from vton.inputs.photo import Frame
 from vton.maps import MAPS
 from vton.networks.warping import spline_matrix
@@ -562,7 +562,7 @@ def test_several_garments_repeat_nothing_of_the_person(record, tmp_path):
     rows = [made for made in tryon_work.several(services, record, files, "garments") if isinstance(made, tuple)]
     assert Networks.asked == files
     assert rows[0][1] is not None and rows[1][1] is None and rows[1][0].error == "Use another picture."
-    assert tryon_work.sheet([row for row, _ in rows]).ndim == 3
+    assert contact_sheet.draw([row for row, _ in rows], ("pasted",)).ndim == 3
     for wrong in ([], files * 4):
         with pytest.raises(ValueError, match="pictures"):
             list(tryon_work.several(services, record, wrong, "garments"))

@@ -125,11 +125,7 @@ class DigitsView(View):
     @staticmethod
     def picture(label: str, elem_id: str, **more: Any) -> gr.Image:
         """An empty picture of digits."""
-        return gr.Image(
-            label=label, alt_text=label, format="png", interactive=False,
-            elem_id=elem_id, elem_classes="digit-sheet",
-            buttons=["download", "fullscreen"], min_width=120, **more,
-        )  # fmt: skip
+        return theme.component(gr.Image, "digit-sheet", label=label, alt_text=label, elem_id=elem_id, **more)
 
     def wire(self) -> None:
         """Connects the events; the view fills itself when it is opened."""

@@ -8,11 +8,6 @@ from torch import Tensor
 from ui import figures
 
 
-def floats(values: Any) -> str:
-    """A tensor's or other numbers as `figures.floats` packs them."""
-    return figures.floats(values.detach().numpy() if isinstance(values, Tensor) else values)
-
-
 def without_nan(value: Any) -> Any:
     """A value without NaN, which JSON does not know: None in its place."""
     if isinstance(value, dict):
@@ -20,14 +15,11 @@ def without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def columns(rows: list[dict[str, float]]) -> dict[str, str]:
-    """A table, one dict a row, as base64 by column."""
-    return {name: floats([row[name] for row in rows]) for name in rows[0]} if rows else {}
-
-
 def encode(picture: dict[str, Any]) -> dict[str, Any]:
     """A picture of `gan.laboratory.Laboratory` for the page."""
+    rows = picture["rows"]
     frame = {
-        name: floats(value) if isinstance(value, Tensor) else without_nan(value) for name, value in picture.items()
+        name: figures.floats(value.detach()) if isinstance(value, Tensor) else without_nan(value)
+        for name, value in picture.items()
     }
-    return {**frame, "rows": columns(picture["rows"])}
+    return {**frame, "rows": {name: figures.floats([row[name] for row in rows]) for name in rows[0]} if rows else {}}

@@ -111,7 +111,7 @@ class GameView(View):
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
             self.lr = self.part(gr.Number, "lr", usual.lr)
             self.lr_d = self.part(gr.Number, "lr-d", usual.lr_d)
-            self.optimizer = self.part(gr.Radio, "rule", [("Adam", "adam"), ("SGD, momentum 0.5", "sgd")], value="adam")
+            self.optimizer = self.part(gr.Radio, "rule")
             self.seed = self.part(gr.Number, "seed", usual.seed)
 
     # -- wiring ------------------------------------------------------------------------------------------------------

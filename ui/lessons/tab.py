@@ -52,6 +52,12 @@ def difference_html(before: str, after: str) -> str:
     return decoding_figures.difference(word_difference(before, after))
 
 
+def outcomes(results: Sequence[Any]) -> list[tuple[str, str]]:
+    """HTML of the translations of an experiment, and of what became of the first one in each."""
+    first, *others = (one.text for one in results)
+    return [(escape(first), ""), *((escape(clip(text)), difference_html(first, text)) for text in others)]
+
+
 def experiments_html(services: Any, current: CurrentTranslation) -> str:
     """HTML of all four experiments on the sentence that is shown. Raises ValueError without one."""
     if current.translation is None:
@@ -59,24 +65,9 @@ def experiments_html(services: Any, current: CurrentTranslation) -> str:
     translator = services.translator(current.model)
     options = SearchOptions(beam=current.beam, alpha=current.alpha)
     alone = experiments.heads_alone(translator, current.translation, current.sentence, options)
-    heads = [
-        (
-            escape(one.change),
-            escape(clip(one.text) if number else one.text),
-            difference_html(alone[0].text, one.text) if number else "",
-        )
-        for number, one in enumerate(alone)
-    ]
+    heads = [(escape(one.change), *cells) for one, cells in zip(alone, outcomes(alone))]
     read = experiments.encoders(translator, current.translation, current.sentence, options)
-    encoders = [
-        (
-            escape(one.change),
-            escape(one.source),
-            escape(clip(one.text) if number else one.text),
-            "" if number == 0 else difference_html(read[0].text, one.text),
-        )
-        for number, one in enumerate(read)
-    ]
+    encoders = [(escape(one.change), escape(one.source), *cells) for one, cells in zip(read, outcomes(read))]
     return (
         "<h3>One head against all</h3>"
         + table(("heads", "translation", "what became of it"), heads)

@@ -117,7 +117,8 @@ def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, 
             value = round(value * GENTLE, 10)
         paper = f"paper: {setting.paper}" if setting.paper else ""
         info = "; ".join(part for part in (paper, setting.about) if part)
-        properties[setting.field] = {"label": setting.label, "value": recipes.box_text(setting, value), "info": info}
+        text = "" if setting.unset is not None and value == setting.unset else recipes.text(value)
+        properties[setting.field] = {"label": setting.label, "value": text, "info": info}
     return properties
 
 

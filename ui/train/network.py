@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,6 +48,11 @@ class Network(ABC):
         key: its name in the registry, and in `WORDS`.
         command: the module that trains it, and its arguments.
         module, recipe_class, task: where its recipe is.
+        title, does: its name, and what it learns, in a few words.
+        first: the preset for a first try.
+        seconds: preset -> processor seconds a step on one core of a 2-core server with the bundled data, where somebody
+            has measured them; `--threads 1 --time 5` of a recipe's command prints them.
+        settings: those that matter.
     """
 
     key: str
@@ -55,6 +60,11 @@ class Network(ABC):
     module: str
     recipe_class: str
     task: str
+    title: str
+    does: str
+    first: str
+    seconds: dict[str, float] = field(hash=False)
+    settings: tuple[Setting, ...]
 
     counts: ClassVar[str] = "pictures"  # what a speed is counted in
     resume_words: ClassVar[tuple[str, ...]] = ()  # what the command needs to find the recipe of a run that goes on
@@ -64,26 +74,6 @@ class Network(ABC):
     data_hint: ClassVar[str] = ""  # where such data can be had by whoever has none; a sentence
     has_columns: ClassVar[bool] = False  # its data are a table, of which two columns are chosen
     elsewhere: ClassVar[str] = ""  # where else on the page a checkpoint is tried; a sentence
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return WORDS["networks"][self.key]["title"]
-
-    @property
-    def does(self) -> str:
-        """What it learns, in a few words."""
-        return WORDS["networks"][self.key]["does"]
-
-    @property
-    def first(self) -> str:
-        """The preset for a first try."""
-        return WORDS["networks"][self.key]["first"]
-
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """The settings that matter."""
-        return tuple(Setting(*row) for row in WORDS["networks"][self.key]["settings"])
 
     @property
     def words(self) -> list[str]:
@@ -223,9 +213,6 @@ class Network(ABC):
 
 @functools.cache
 def _beginnings(network: Network, preset: str) -> dict[str, Path]:
-    try:
-        folders = {name: network.weights_in(assets.model_dir(name)) for name in assets.list_models()}
-    except FileNotFoundError:
-        return {}
+    folders = {name: network.weights_in(assets.model_dir(name)) for name in assets.list_models()}
     there = {name: folder for name, folder in folders.items() if (folder / "model.safetensors").is_file()}
     return {name: folder for name, folder in there.items() if network.fits(preset, folder)}

@@ -1,5 +1,7 @@
 """What can be trained: the registry of networks, and their presets and settings in words."""
 
+from typing import Any
+
 from ui.train.kinds import (
     AdversarialNetwork,
     FlowNetwork,
@@ -12,19 +14,26 @@ from ui.train.network import WORDS, Network, Setting
 from vton.registry import ALL_NETWORKS
 
 
+def _network(kind: type[Network], key: str, *place: Any) -> Network:
+    """A network with its words. place: its command, and where its recipe is."""
+    words = WORDS["networks"][key]
+    return kind(key, *place, **{**words, "settings": tuple(Setting(*row) for row in words["settings"])})
+
+
 def _tryon(key: str, kind: type[TryOnNetwork] = TryOnNetwork) -> Network:
     """A network of `vton.registry`."""
     one = ALL_NETWORKS[key]
-    return kind(key, f"vton.train {key}", one.module, one.recipe_name, one.task_name)
+    return _network(kind, key, f"vton.train {key}", one.module, one.recipe_name, one.task_name)
 
 
+_TRAIN = "transformer.train"  # of both that read and write text
 _ALL = (
-    TranslatorNetwork("transformer", "transformer.train", "transformer.train", "TranslationRecipe", "TranslationTask"),
+    _network(TranslatorNetwork, "transformer", _TRAIN, _TRAIN, "TranslationRecipe", "TranslationTask"),
     *map(_tryon, ("parser", "segmentation", "matching", "alias")),
     _tryon("garment", GarmentNetwork),
     _tryon("flow", FlowNetwork),
-    AdversarialNetwork("gan", "gan.train", "gan.task", "GanRecipe", "GanTask"),
-    TreeNetwork("parse", "transformer.train", "transformer.parsing.recipe", "ParseRecipe", "ParseTask"),
+    _network(AdversarialNetwork, "gan", "gan.train", "gan.task", "GanRecipe", "GanTask"),
+    _network(TreeNetwork, "parse", _TRAIN, "transformer.parsing.recipe", "ParseRecipe", "ParseTask"),
 )
 NETWORKS = {network.key: network for network in _ALL}
 COMMON = tuple(Setting(*row) for row in WORDS["common"])
@@ -36,11 +45,8 @@ RATES = ("rate_scale", "lr", "lr_d")
 
 
 def seconds_of(network: str, preset: str) -> float:
-    """Processor seconds a step on one core of a 2-core server with the bundled data, 0 where nobody has measured them.
-
-    `--threads 1 --time 5` of a recipe's command prints them.
-    """
-    return WORDS["networks"][network]["seconds"].get(preset, 0.0)
+    """Processor seconds a step, see `Network.seconds`; 0 where nobody has measured them."""
+    return NETWORKS[network].seconds.get(preset, 0.0)
 
 
 def network_of_task(task: str) -> str | None:

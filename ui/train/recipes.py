@@ -7,17 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from training.start import Limits
-from ui.train.networks import NETWORKS, PRESETS, SMALL, Setting, seconds_of, settings_of
+from ui.train.networks import NETWORKS, PRESETS, SMALL, seconds_of, settings_of
 
 
 def text(value: Any) -> str:
     """A field's value as it is written on the command line."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def box_text(setting: Setting, value: Any) -> str:
-    """A field's value as it stands in its box."""
-    return "" if setting.unset is not None and value == setting.unset else text(value)
 
 
 def parse(network: str, texts: dict[str, str]) -> dict[str, Any]:
@@ -151,21 +146,14 @@ def size_and_time(network: str, preset: str, fields: dict[str, Any], timing: tup
         fields: of the run.
         timing: seconds a step on this machine and where they were measured, None where there was no run of it.
     """
-    steps = fields["steps"]
-    size = f"{size_text(network, fields)}, {steps:,} steps"
-    seconds = seconds_of(network, preset)
+    count, steps = NETWORKS[network].weights(fields), fields["steps"]
+    weights = f"{count / 1e6:.1f} million weights" if count >= 1e5 else f"{count / 1000:.0f} thousand weights"
+    seconds, source = seconds_of(network, preset), "estimated from one core of another machine"
     if timing:
-        return f"{size}, about {duration(steps * timing[0])} (measured here, {timing[1]})."
-    if seconds:
-        estimate = "estimated from one core of another machine"
-        return f"{size}, about {duration(steps * seconds)} ({estimate})."
-    return f"{size}; its time is not known: measure a step to know it here."
-
-
-def size_text(network: str, fields: dict[str, Any]) -> str:
-    """The size of a network for a reader."""
-    count = NETWORKS[network].weights(fields)
-    return f"{count / 1e6:.1f} million weights" if count >= 1e5 else f"{count / 1000:.0f} thousand weights"
+        seconds, source = timing[0], f"measured here, {timing[1]}"
+    if not seconds:
+        return f"{weights}, {steps:,} steps; its time is not known: measure a step to know it here."
+    return f"{weights}, {steps:,} steps, about {duration(steps * seconds)} ({source})."
 
 
 def duration(seconds: float) -> str:

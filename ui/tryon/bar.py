@@ -82,13 +82,9 @@ class Bar:
         """A run is on: it can be cancelled, and no other one started."""
         return {self.run: gr.update(interactive=False), self.cancel: gr.update(visible=True)}
 
-    def line(self, html: str) -> dict:
-        """The status line."""
-        return {self.status: html}
-
     def working(self, line: str) -> dict:
         """A line of progress while Cancel is offered."""
-        return {**self.line(messages.status(line)), **self.busy()}
+        return {self.status: messages.status(line), **self.busy()}
 
     def follow(self, what: str, report: Progress) -> dict:
         """The line of a run beside the try-on itself, and the stage that it is at."""
@@ -100,7 +96,7 @@ class Bar:
 
     def rest(self, html: str = "") -> dict:
         """The status line after a run; what that has switched off can be pressed again."""
-        return {**self.line(html), **self.idle(), **{button: gr.update(interactive=True) for button in self.resting}}
+        return {self.status: html, **self.idle(), **{button: gr.update(interactive=True) for button in self.resting}}
 
     def stages(self, current: int | None, seconds: dict, ending: str = "") -> dict:
         """The strip of stages: the current one, seconds of those that are done, and why it stopped."""

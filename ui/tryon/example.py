@@ -10,6 +10,8 @@ try-on is `finished/`: every picture as WebP, label maps without loss, and what 
 `misaligned_pairs.json` holds, of each person's pair with the largest misaligned share, the largest few.
 """
 
+from __future__ import annotations
+
 import base64
 import io
 import json
@@ -18,7 +20,7 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -26,23 +28,17 @@ from PIL import Image, ImageOps
 from training import assets
 from ui import theme
 
+if TYPE_CHECKING:
+    from vton import TryOn
+
 PAIR = ("man-white-tee-office", "t-shirt-printed")
 THUMBNAIL = (72, 96)  # width, height
 SIZE = (512, 384)
 LONGEST = 900  # of a stored picture
 PAIR_SIZE = (256, 192)  # size at which pairs are compared by their misaligned share
 MAX_PAIRS = 4  # pairs of `misaligned_pairs`
-EXACT = (
-    "pose",
-    "parse",
-    "garment_mask",
-    "agnostic_map",
-    "segmentation",
-    "warped_mask",
-    "misalignment",
-    "divided",
-    "region",
-)
+# The pictures that are stored without loss.
+EXACT = "pose parse garment_mask agnostic_map segmentation warped_mask misalignment divided region"
 
 
 class MisalignedPair(NamedTuple):
@@ -87,19 +83,10 @@ class ExampleTryOn:
     facts: dict[str, Any]
 
 
-def _folder() -> Path | None:
-    try:
-        return assets.examples_dir()
-    except FileNotFoundError:
-        return None
-
-
 @lru_cache(maxsize=2)
 def photographs(kind: str) -> tuple[Photograph, ...]:
-    """The photographs of a kind, "people" or "garments", in the order of their names; none where none are shipped."""
-    folder = _folder()
-    if folder is None or not (folder / kind).is_dir():
-        return ()
+    """The photographs of a kind, "people" or "garments", in the order of their names."""
+    folder = assets.examples_dir()
     rows = re.findall(
         rf"^\| `{kind}/([\w-]+)\.jpg`[^|]*\|([^|]+)\|(.*)\|$", (folder / "PHOTOGRAPHS.md").read_text(), re.M
     )
@@ -144,18 +131,15 @@ def thumbnails(kind: str) -> dict[str, Any]:
         {"name": p.name, "title": p.shows, "credit": p.credit, "url": data_url(Image.open(p.path), twice)}
         for p in photographs(kind)
     ]
-    tryon = load_example()
-    name = {"people": tryon.person.stem, "garments": tryon.garment.stem}[kind] if tryon else ""
-    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": name}
+    chosen = load_example().facts[{"people": "person", "garments": "garment"}[kind]]
+    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": chosen}
 
 
 @lru_cache(maxsize=1)
 def misaligned_pairs() -> tuple[MisalignedPair, ...]:
-    """The stored pairs of much misalignment, the most first; none where none are shipped."""
-    folder = _folder()
-    if folder is None or not (folder / "misaligned.json").is_file():
-        return ()
-    return tuple(MisalignedPair(*row) for row in json.loads((folder / "misaligned.json").read_text(encoding="utf-8")))
+    """The stored pairs of much misalignment, the most first."""
+    rows = json.loads((assets.examples_dir() / "misaligned.json").read_text(encoding="utf-8"))
+    return tuple(MisalignedPair(*row) for row in rows)
 
 
 @lru_cache(maxsize=1)
@@ -174,29 +158,35 @@ def pairs() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def load_example() -> ExampleTryOn | None:
-    """The stored try-on; None where none is shipped."""
-    folder = _folder()
-    if folder is None or not (folder / "finished" / "facts.json").is_file():
-        return None
-    facts = json.loads((folder / "finished" / "facts.json").read_text(encoding="utf-8"))
-    pictures = {path.stem: path for path in sorted((folder / "finished").glob("*.webp"))}
+def load_example() -> ExampleTryOn:
+    """The stored try-on."""
+    folder = assets.examples_dir() / "finished"
+    facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+    pictures = {path.stem: path for path in sorted(folder.glob("*.webp"))}
     person, garment = photograph("people", facts["person"]), photograph("garments", facts["garment"])
     return ExampleTryOn(person.path, garment.path, pictures, facts)
+
+
+def _tryon() -> TryOn:
+    from vton import TryOn
+
+    return TryOn.from_pretrained("tryon-lite", device="cpu")
+
+
+def _paths(person: str, garment: str) -> tuple[str, str]:
+    return str(photograph("people", person).path), str(photograph("garments", garment).path)
 
 
 def write(person: str, garment: str, target: Path) -> None:
     """Run the try-on of a pair and store it in `target`, a folder."""
     from ui.tryon import figures
-    from vton import TryOn, record
+    from vton import record
 
-    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
-    paths = photograph("people", person).path, photograph("garments", garment).path
-    result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
+    result = _tryon().run(*_paths(person, garment), size=SIZE)
     target.mkdir(exist_ok=True)
     for name, picture in record.pictures(result).items():
         if name != "garment_photo":
-            _write(picture, target / f"{name}.webp", name in EXACT)
+            _write(picture, target / f"{name}.webp", name in EXACT.split())
     names = list(result.pictures())
     facts = {
         "person": person,
@@ -217,15 +207,13 @@ def _write(picture: np.ndarray, path: Path, exact: bool) -> None:
 
 def write_failures(target: Path) -> None:
     """Store of each pair of FAILURES photograph, garment, the map at fault and the result, side by side."""
-    from vton import TryOn
     from vton.contact_sheet import fit_into
     from vton.inputs import photo
 
-    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    tryon = _tryon()
     target.mkdir(exist_ok=True)
     for one in FAILURES:
-        paths = photograph("people", one.person).path, photograph("garments", one.garment).path
-        result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
+        result = tryon.run(*_paths(one.person, one.garment), size=SIZE)
         around = [photo.crop(picture, result.frame, SIZE) for picture in (result.photo, result.result)]
         cells = [around[0], result.garment_photo, result.pictures()[one.map], around[1]]
         row = np.concatenate([fit_into(cell, (320, 240)) for cell in cells], 1)
@@ -234,42 +222,32 @@ def write_failures(target: Path) -> None:
 
 def write_misaligned_pairs(target: Path) -> None:
     """Run every person with every garment up to the misalignment, and store the largest share of each person's."""
-    from vton import TryOn
-
-    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
-    most = []
+    tryon, garments, most = _tryon(), photographs("garments"), []
     for person in photographs("people"):
-        result, results = None, []
-        for garment in photographs("garments"):
-            path = str(garment.path)
-            result = (
-                tryon.run(str(person.path), path, size=PAIR_SIZE, until="misalignment")
-                if result is None
-                else tryon.redress(result, path, until="misalignment")
-            )
-            results.append(MisalignedPair(person.name, garment.name, round(float(result.misaligned_share), 4)))
-        most.append(max(results, key=lambda one: one.share))
+        first = tryon.run(str(person.path), str(garments[0].path), size=PAIR_SIZE, until="misalignment")
+        others = (tryon.redress(first, str(garment.path), until="misalignment") for garment in garments[1:])
+        shares = [round(float(result.misaligned_share), 4) for result in (first, *others)]
+        pairs = [MisalignedPair(person.name, garment.name, share) for garment, share in zip(garments, shares)]
+        most.append(max(pairs, key=lambda one: one.share))
     rows = sorted(most, key=lambda one: -one.share)[:MAX_PAIRS]
     target.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def failures() -> list[tuple[Failure, Path]]:
     """The stored failures with their pictures."""
-    folder = _folder()
-    paths = [(one, folder / "failures" / f"{one.person}-{one.garment}.webp") for one in FAILURES] if folder else []
-    return [(one, path) for one, path in paths if path.is_file()]
+    return [(one, assets.examples_dir() / "failures" / f"{one.person}-{one.garment}.webp") for one in FAILURES]
 
 
 def main(arguments: list[str]) -> int:
     """Write `finished/`, `failures/` or `misaligned_pairs.json` of the shipped examples."""
+    folder = assets.examples_dir()
     if arguments == ["misaligned"]:
-        write_misaligned_pairs(assets.examples_dir() / "misaligned.json")
-        return 0
-    if arguments == ["failures"]:
-        write_failures(assets.examples_dir() / "failures")
-        return 0
-    person, garment = arguments or PAIR
-    write(person, garment, assets.examples_dir() / "finished")
+        write_misaligned_pairs(folder / "misaligned.json")
+    elif arguments == ["failures"]:
+        write_failures(folder / "failures")
+    else:
+        person, garment = arguments or PAIR
+        write(person, garment, folder / "finished")
     return 0
 
 

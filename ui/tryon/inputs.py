@@ -35,7 +35,6 @@ def strip(value: dict[str, Any], label: str, elem_id: str) -> gr.HTML:
         html_template=f'<div class="strip-host" role="group" aria-label="{label}"></div>',
         js_on_load=theme.script("tryon/strip.js"),
         elem_id=elem_id,
-        visible=bool(value["items"]),
     )
 
 
@@ -63,7 +62,7 @@ class Inputs:
 
     def build_person(self) -> None:
         """The person's photograph, and others to choose from."""
-        self.person = self._box("person", "One person from the front,\nhead to hips in view")
+        self.person = self._box("person")
         self.person_check = gr.HTML(elem_id="person-check", elem_classes="check")
         self.people = strip(example.thumbnails("people"), "Example people", "example-people")
         with gr.Row(elem_classes="small-settings"):
@@ -71,24 +70,16 @@ class Inputs:
 
     def build_garment(self) -> None:
         """The garment's photograph, others to choose from, and what is said of the garment."""
-        self.garment = self._box("garment", "One upper garment,\nlaid flat on a plain ground")
+        self.garment = self._box("garment")
         self.garment_check = gr.HTML(elem_id="garment-check", elem_classes="check")
         self.garments = strip(example.thumbnails("garments"), "Example garments", "example-garments")
         with gr.Row(elem_id="garment-attributes", elem_classes="small-settings"):
             for name in ATTRIBUTES:
                 self.settings[name] = form.component(name, label=name.capitalize(), min_width=90)
 
-    def _box(self, name: str, placeholder: str) -> Photograph:
+    def _box(self, name: str) -> Photograph:
         """A box that holds the example's photograph of that name at first."""
-        return photograph(
-            value=str(getattr(self.example, name)) if self.example else None,
-            label=name.capitalize(),
-            height=BOX_HEIGHT,
-            sources=["upload", "webcam", "clipboard"],
-            elem_id=name,
-            alt_text=f"Photo of the {name}",
-            placeholder=placeholder,
-        )
+        return theme.component(photograph, name, value=str(getattr(self.example, name)), height=BOX_HEIGHT)
 
     def build_settings(self) -> None:
         """What most visitors never need."""
@@ -162,17 +153,17 @@ class Inputs:
     def same_photos(self, values: dict, session: Session) -> bool:
         """Whether the boxes hold the pictures that what is shown was made of."""
         paths = values[self.person], values[self.garment]
-        if session.example and self.example:
+        if session.example:
             of = self.example.person, self.example.garment
             return all(path and Path(path).name == source.name for path, source in zip(paths, of))
         return tuple(mark(path) for path in paths) == session.photos
 
     def stale(self, values: dict, session: Session) -> str:
-        """What the boxes and the settings hold that the shown result was not made of: a sentence, "" if nothing."""
+        """What the boxes and the settings hold that the shown result was not made of: HTML, "" if nothing."""
         if session.result is None and not session.example:
             return ""
         if not self.same_photos(values, session):
-            return "This result is of other photographs. Press “Try it on” for the ones in the boxes."
+            return messages.status("This result is of other photographs. Press “Try it on” for the ones in the boxes.")
         settings = {name: values[component] for name, component in self.settings.items()}
         options = session.result.options if session.result is not None else Options()
         other = [
@@ -180,9 +171,8 @@ class Inputs:
         ]
         if session.result is not None and self.networks(values) != session.key:
             other.append("Networks")
-        if not other:
-            return ""
-        return f"Made with other settings ({', '.join(other)}). Press “Try it on” to see these."
+        line = f"Made with other settings ({', '.join(other)}). Press “Try it on” to see these."
+        return messages.status(line) if other else ""
 
     # -- events ------------------------------------------------------------------------------------------------------
 

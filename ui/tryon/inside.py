@@ -181,12 +181,8 @@ class InsideView(View):
         """Makes the components."""
         self.bar = self.tab.bar
         gr.Markdown("One part of the machine opened, with the numbers of the result on the page.", elem_classes="hint")
-        self.subject = gr.Radio(
-            [(title, name) for name, (title, _, _) in SUBJECTS.items()],
-            value="alias",
-            label="What to open",
-            elem_id="inside-subject",
-        )
+        subjects = [(title, name) for name, (title, _, _) in SUBJECTS.items()]
+        self.subject = theme.component(gr.Radio, "inside-subject", subjects)
         with gr.Row():
             self.button = theme.component(gr.Button, "inside-button")
         self.result = gr.HTML(elem_id="inside-shown")

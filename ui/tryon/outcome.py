@@ -1,7 +1,6 @@
 """The result of a try-on on the page: the picture beside the two photographs, what it rests on, and its files."""
 
 import secrets
-from pathlib import Path
 
 import gradio as gr
 
@@ -10,7 +9,6 @@ from ui.services import Services
 from ui.tryon import example, figures, work
 from ui.tryon.inputs import BOX_HEIGHT
 from ui.tryon.session import Session
-from vton.maps import MAPS
 
 EDGE = 12  # per cent of the width: the result is what one sees, and the handle can be found
 LABEL = "Result"
@@ -22,11 +20,11 @@ class Outcome:
 
     def __init__(self, services: Services):
         self.services = services
-        self.example = example_try_on = example.load_example()
+        pictures = example.load_example().pictures
         self.slider = theme.component(
             gr.ImageSlider,
             "before-after",
-            (str(example_try_on.pictures["photo"]), str(example_try_on.pictures["result"])) if example_try_on else None,
+            (str(pictures["photo"]), str(pictures["result"])),
             label=LABEL,
             height=BOX_HEIGHT,
             max_height=BOX_HEIGHT - 2,
@@ -34,7 +32,10 @@ class Outcome:
         )
         theme.script_component("tryon/slider_keys.js", "slider-keys", "slider-keys")
         self.stale = gr.HTML(elem_id="tryon-stale")
-        self.summary = gr.HTML(self._of_example() if example_try_on else "", elem_id="tryon-summary")
+        about = '<div class="badge">Example</div>' + messages.status(
+            "A finished try-on that came with the page. Choose any person and any garment, then press “Try it on”."
+        )
+        self.summary = gr.HTML(about, elem_id="tryon-summary")
         self.go_on = theme.component(gr.Button, "tryon-go-on", visible=False)
         self.as_paper = theme.component(gr.Checkbox, "as-published", False, visible=False)
         with gr.Row(elem_id="tryon-files"):
@@ -52,11 +53,6 @@ class Outcome:
             *(self.slider, self.summary, self.go_on, self.as_paper, self.notes, self.picture, self.download),
             *(self.undo, self.reset, self.quality, self.stale),
         ]
-
-    def _of_example(self) -> str:
-        return '<div class="badge">Example</div>' + messages.status(
-            "A finished try-on that came with the page. Choose any person and any garment, then press “Try it on”."
-        )
 
     def show(self, session: Session, paths: dict[str, str]) -> dict:
         """Updates that show a record. paths: photograph and result, by name. The zip comes later."""
@@ -87,16 +83,3 @@ class Outcome:
             if facts
             else "",
         }
-
-
-def write_files(session: Session, services: Services, folder: Path) -> tuple[dict[str, str], str]:
-    """Every picture of a record and its zip as files in `folder`. Returns the paths by name, and the zip's."""
-    paths = work.write_pictures(session.result, folder)
-    _, networks = services.place_of(session.key)
-    return paths, work.write_zip(paths, session.result, networks, folder / "try-on.zip")
-
-
-def example_picture(name: str) -> str | None:
-    """A picture of the stored try-on by its name in MAPS, for what the page opens with."""
-    example_try_on = example.load_example()
-    return str(example_try_on.pictures[name]) if example_try_on and name in MAPS else None

@@ -19,13 +19,12 @@ from ui.services import Progress, Services
 from ui.tryon import ahead, earlier, figures, work
 from ui.tryon.bar import Bar, with_quiet_end
 from ui.tryon.inputs import Inputs
-from ui.tryon.outcome import EDGE, LABEL, PAPER_LABEL, Outcome, write_files
+from ui.tryon.outcome import EDGE, LABEL, PAPER_LABEL, Outcome
 from ui.tryon.session import Session, mark
 from ui.tryon.steps import StepsView
 from vton import record
 from vton.options import ABOUT, PUBLISHED
 from vton.pipeline import STAGES
-from vton.result import TryOnResult
 
 EVERY = 0.5  # seconds between two lines on the same stage
 CORRUPT_POINTS = "The control points did not arrive whole; drag them again."
@@ -74,7 +73,7 @@ class Runner:
             yield {
                 **boxes,
                 self.session: session,
-                **self.bar.line(line),
+                self.bar.status: line,
                 **self.bar.idle(),
                 **self.bar.stages(None, session.result.seconds),
                 **self.outcome.show(session, paths),
@@ -86,7 +85,9 @@ class Runner:
             yield gr.skip()
             return
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            paths, archive = write_files(session, self.services, Path(folder))
+            paths = work.write_pictures(session.result, Path(folder))
+            _, networks = self.services.place_of(session.key)
+            archive = work.write_zip(paths, session.result, networks, Path(folder) / "try-on.zip")
             download = gr.update(value=archive, visible=True, interactive=True)
             remembered = {self.earlier: earlier.entry(session.result)}
             yield {**remembered, self.outcome.download: download, **self.steps.update(session, paths)}
@@ -132,50 +133,36 @@ class Runner:
     # -- handlers --------------------------------------------------------------------------------------------------
 
     @with_quiet_end
+    @alerts("bar.fail")
     def new(self, values: dict) -> Iterator[dict]:
         """A run with what stands in the boxes, on from where their photographs have been read ahead."""
         inputs, until = self.inputs, work.upto(values[self.inputs.stop])
-        try:
-            options = inputs.options(values)
-        except ValueError as error:
-            yield self.bar.fail(error)
-            return
+        options = inputs.options(values)
         person, garment = values[inputs.person], values[inputs.garment]
         session = Session(key=inputs.networks(values), photos=(mark(person), mark(garment)))
-        latest: TryOnResult | None = None
-        for latest in self._reading(values):
-            if latest is None:
+        request, readings = inputs.reading_request(values), values[inputs.readings]
+        while True:
+            try:
+                reading = readings.of(request, ahead.STAGES_AHEAD[-1], EVERY)
+                break
+            except TimeoutError:
                 yield {**self.bar.stages(None, {}), **self.bar.working("Reading the photographs …")}
-        if latest is None:
+        if reading is None:
             yield from self.stream(
                 lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=until), session
             )
         else:
-            reading = latest
             yield from self.stream(
                 lambda tryon, on_stage: ahead.continue_run(tryon, reading, options, on_stage, until),
                 session,
                 replace(session, result=reading),
             )
 
-    def _reading(self, values: dict) -> Iterator[TryOnResult | None]:
-        """What has been read of the photographs in the boxes: None while it is under way, or for good."""
-        request, readings = self.inputs.reading_request(values), values[self.inputs.readings]
-        while True:
-            try:
-                yield readings.of(request, ahead.STAGES_AHEAD[-1], EVERY)
-                return
-            except TimeoutError:
-                yield None
-
     @with_quiet_end
+    @alerts("bar.fail")
     def go_on(self, session: Session) -> Iterator[dict]:
         """The stages that "Maps first" has left out."""
-        try:
-            stage = work.next_stage(session.result)
-        except ValueError as error:
-            yield self.bar.fail(error)
-            return
+        stage = work.next_stage(session.result)
         yield from self.stream(lambda tryon, on_stage: tryon.resume(session.result, stage, on_stage), session, session)
 
     @with_quiet_end
@@ -189,7 +176,7 @@ class Runner:
         value, result = values[self.inputs.settings[name]], session.result
         waits = result is None or not self.inputs.same_photos(values, session) or "segmentation" not in result.seconds
         if waits or getattr(result.options, name) == value:
-            yield {self.outcome.stale: self.stale(values)}
+            yield {self.outcome.stale: self.inputs.stale(values, session)}
             return
         stop = work.upto(values[self.inputs.stop])
         yield from self.stream(
@@ -219,7 +206,7 @@ class Runner:
             for path, picture in zip(paths, (left, right), strict=True):
                 path.write_bytes(record.png(picture))
             slider = gr.update(value=tuple(map(str, paths)), label=label, slider_position=position)
-            yield {self.outcome.slider: slider, **self.bar.line(""), **self.bar.idle()}
+            yield {self.outcome.slider: slider, self.bar.status: "", **self.bar.idle()}
 
     def note_change(self, values: dict) -> dict:
         """After a change of a box or a setting: reads its photographs ahead, says what the shown result no longer
@@ -227,50 +214,40 @@ class Runner:
         """
         values[self.inputs.readings].begin(self.services, self.inputs.reading_request(values))
         line = {self.bar.status: ""} if messages.is_alert(values[self.bar.status]) else {}
-        return {self.outcome.stale: self.stale(values), **line}
+        return {self.outcome.stale: self.inputs.stale(values, values[self.session]), **line}
 
-    def stale(self, values: dict) -> str:
-        """HTML that says what the shown result was not made of, "" if it belongs to all that stands there."""
-        line = self.inputs.stale(values, values[self.session])
-        return messages.status(line) if line else ""
-
+    @with_quiet_end
+    @alerts("bar.fail")
     def correct(self, session: Session, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
         """Go on from the map whose name and value `read` gives; where that raises ValueError, nothing changes."""
-        try:
-            if session.result is None:
-                raise ValueError(work.NO_RECORD)
-            name, value = read()
-        except ValueError as error:
-            yield self.bar.fail(error)
-            return
+        if session.result is None:
+            raise ValueError(work.NO_RECORD)
+        name, value = read()
         yield from self.stream(
             lambda tryon, on_stage: tryon.correct(session.result, name, value, on_stage, work.upto(stop)),
             session.with_undo(),
             session,
         )
 
-    @with_quiet_end
     def correct_by_painting(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the map that was painted on the page."""
         yield from self.correct(session, stop, partial(painting_of, event))
 
-    @with_quiet_end
     def correct_by_upload(self, session: Session, stop: bool, name: str, file: str) -> Iterator[dict]:
         """Goes on from a map that was painted elsewhere."""
         field = figures.PAINTABLE[name][1]
         yield from self.correct(session, stop, lambda: (field, record.read_map(session.result, field, file)))
 
-    @with_quiet_end
     def correct_by_points(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the control points that were dragged."""
         yield from self.correct(session, stop, partial(points_of, event))
 
     @with_quiet_end
+    @alerts("bar.fail")
     def back(self, to_first: bool, session: Session) -> Iterator[dict]:
         """Undo the last correction, or all of them; the settings follow."""
         if not session.history:
-            yield self.bar.fail(ValueError(work.NO_RECORD))
-            return
+            raise ValueError(work.NO_RECORD)
         before = session.back(to_first)
         for update in self.show(before):
             yield {**update, **self.inputs.show(before.result.options, None)}
@@ -286,7 +263,7 @@ class Runner:
         remark = "" if key else f"Its networks ({settings_of['weights'] or 'unknown'}) are not on this page. "
         if str(file).endswith(".json"):
             line = messages.status(remark + "The settings are back; add the same two photos and run.")
-            yield {**self.inputs.show(settings_of["options"], key), **self.bar.line(line), **self.bar.idle()}
+            yield {**self.inputs.show(settings_of["options"], key), self.bar.status: line, **self.bar.idle()}
             return
         yield from self._show_saved(file, remark + "The saved try-on is back, with its photos, maps and settings.")
 
@@ -328,7 +305,7 @@ class Runner:
         path = zip_in_cache(event.zip)
         if path is None:
             line = "Only the small picture is left of this one: its photos and maps have been cleared away."
-            yield self.bar.line(messages.status(line))
+            yield {self.bar.status: messages.status(line)}
             return
         yield from self._show_saved(path, "Your earlier try-on is back, with its photos, maps and settings.")
 

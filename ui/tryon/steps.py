@@ -10,7 +10,6 @@ from PIL import Image
 
 from ui import theme
 from ui.tryon import example, figures, work
-from ui.tryon.outcome import example_picture
 from ui.tryon.session import Session
 from ui.tryon.view import View
 from vton import record
@@ -59,11 +58,9 @@ def on_white(picture: Any) -> Image.Image:
     return ground
 
 
-def example_figure() -> dict[str, Any] | None:
+def example_figure() -> dict[str, Any]:
     """The figure of the stored try-on."""
     tryon = example.load_example()
-    if tryon is None:
-        return None
     pictures = {name: Image.open(path) for name, path in tryon.pictures.items()}
     return figure({**pictures, "garment_photo": Image.open(tryon.garment)})
 
@@ -78,8 +75,7 @@ class StepsView(View):
         """Makes the components."""
         self.figure = theme.script_component("tryon/figure3.js", "figure3", "figure3", "card")
         self.figure.value = example_figure()
-        tryon = example.load_example()
-        self.facts = tryon.facts if tryon else {"captions": {}, "legends": {}}
+        self.example = example.load_example()
         self.maps: dict[str, gr.Image] = {}
         self.captions: dict[str, gr.HTML] = {}
         self.legends: dict[str, gr.HTML] = {}
@@ -98,22 +94,12 @@ class StepsView(View):
             f'<div class="map-title"><span class="map-number">{number}</span> {escape(entry.title)} '
             f'<span class="symbol">{figures.symbol(entry.symbol)}</span></div>'
         )
-        self.maps[name] = gr.Image(
-            example_picture(name),
-            label=entry.title,
-            show_label=False,
-            format="png",
-            type="filepath",
-            interactive=False,
-            buttons=["download", "fullscreen"],
-            alt_text=f"{entry.title}. {entry.about}",
-            elem_id=f"map-{name}",
-            container=False,
-        )
+        words = {"label": entry.title, "alt_text": f"{entry.title}. {entry.about}", "elem_id": f"map-{name}"}
+        self.maps[name] = theme.component(gr.Image, "map", str(self.example.pictures[name]), **words)
         gr.HTML(f'<p class="map-about">{escape(entry.about)}</p>')
-        self.captions[name] = gr.HTML(self.facts["captions"].get(name, ""), elem_id=f"facts-{name}")
+        self.captions[name] = gr.HTML(self.example.facts["captions"].get(name, ""), elem_id=f"facts-{name}")
         if name in figures.LEGENDS:
-            self.legends[name] = gr.HTML(self.facts["legends"].get(name, ""), elem_id=f"legend-{name}")
+            self.legends[name] = gr.HTML(self.example.facts["legends"].get(name, ""), elem_id=f"legend-{name}")
 
     @property
     def components(self) -> list[Component]:
@@ -140,7 +126,7 @@ def failures() -> str:
             f'{escape(MAPS[one.map].title.lower())}, result"><figcaption><b>{escape(one.title)}</b> '
             f'<span class="badge">{escape(one.stage)}</span> {escape(one.text)}</figcaption></figure>'
         )
-    return f'<div class="failures">{"".join(cells)}</div>' if cells else ""
+    return f'<div class="failures">{"".join(cells)}</div>'
 
 
 class FailuresView(View):
@@ -148,11 +134,6 @@ class FailuresView(View):
 
     name = "failures"
     title = "What goes wrong"
-
-    @classmethod
-    def available(cls) -> bool:
-        """Where their pictures are stored."""
-        return bool(example.failures())
 
     def build(self) -> None:
         """Makes the components."""

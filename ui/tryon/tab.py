@@ -44,7 +44,7 @@ class TryOnTab(View):
         """Makes the components: parts of the tab, which hold their own, and the views."""
         services = self.services
         self.inputs = Inputs(services)
-        self.session = gr.State(Session(example=self.inputs.example is not None), time_to_live=SECONDS)
+        self.session = gr.State(Session(example=True), time_to_live=SECONDS)
         with gr.Row(elem_id="tryon-top"):
             with gr.Column(min_width=260, elem_id="tryon-person"):
                 self.inputs.build_person()
@@ -52,8 +52,7 @@ class TryOnTab(View):
                 self.inputs.build_garment()
             with gr.Column(min_width=260, elem_id="tryon-outcome"):
                 self.outcome = Outcome(services)
-        tryon = example.load_example()
-        self.bar = Bar(tryon.facts["settings"]["seconds"] if tryon else {})
+        self.bar = Bar(example.load_example().facts["settings"]["seconds"])
         self.inputs.build_settings()
         self.earlier = earlier.strip()
         gr.Markdown(theme.text("tryon/credits"), elem_classes="hint")

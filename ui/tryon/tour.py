@@ -15,8 +15,7 @@ def facts(session: Session) -> dict[str, Any] | None:
     """The settings and measures of the record on the page or of the stored example; None where there is neither."""
     if session.result is not None:
         return record.settings(session.result) if session.result.result is not None else None
-    tryon = example.load_example()
-    return tryon.facts["settings"] if session.example and tryon else None
+    return example.load_example().facts["settings"] if session.example else None
 
 
 STOPS = read_stops("tryon", Stop)  # with gaps for the numbers

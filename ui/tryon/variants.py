@@ -70,17 +70,12 @@ class CompareView(View):
         self.bar = self.tab.bar
         gr.Markdown(theme.text("tryon/compare"), elem_classes="hint")
         with gr.Row(elem_classes="actions"):
-            self.comparison = theme.component(
-                gr.Dropdown,
-                "tryon-comparison",
-                [(comparison.title, name) for name, comparison in work.COMPARISONS.items()],
-                value="norm",
-            )
+            comparisons = [(comparison.title, name) for name, comparison in work.COMPARISONS.items()]
+            self.comparison = theme.component(gr.Dropdown, "tryon-comparison", comparisons, value="norm")
             self.button = theme.component(gr.Button, "tryon-compare-button")
-        pairs = example.pairs()
-        with gr.Column(visible=bool(pairs["items"]), elem_id="compare-offer"):
+        with gr.Column(elem_id="compare-offer"):
             gr.Markdown(theme.text("tryon/compare.pairs"), elem_classes="hint")
-            self.pairs = strip(pairs, "Pairs with much misalignment", "compare-pairs")
+            self.pairs = strip(example.pairs(), "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
         self.pictures = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
         self.remember(self.note, self.pictures)
@@ -142,12 +137,7 @@ class SeveralView(View):
             "time.",
             elem_classes="hint",
         )
-        self.kind = gr.Radio(
-            [("More garments for this person", "garments"), ("More people for this garment", "people")],
-            value="garments",
-            label="Pictures of",
-            elem_id="several-kind",
-        )
+        self.kind = theme.component(gr.Radio, "several-kind")
         self.files = theme.component(gr.File, "several-files")
         self.file_list = gr.HTML(elem_id="several-chosen")
         with gr.Row(elem_classes="actions"):
@@ -205,5 +195,5 @@ class SeveralView(View):
             yield {self.note: messages.notes(remarks), self.gallery: gallery}
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             path = Path(folder) / "grid.png"
-            path.write_bytes(record.png(work.sheet(rows)))
+            path.write_bytes(record.png(contact_sheet.draw(rows, ("pasted",))))
             yield {self.sheet: gr.update(value=str(path), visible=True), **self.bar.rest()}

@@ -52,12 +52,8 @@ class LookView(View):
     def build(self) -> None:
         """Makes the components."""
         gr.Markdown(theme.text("tryon/look"), elem_classes="hint")
-        self.map = gr.Dropdown(
-            [(entry.title, name) for name, entry in MAPS.items() if name != "result"],
-            value="segmentation",
-            label="Map",
-            elem_id="look-map",
-        )
+        maps = [(entry.title, name) for name, entry in MAPS.items() if name != "result"]
+        self.map = theme.component(gr.Dropdown, "look-map", maps)
         self.canvas = theme.script_component(CANVAS, "label-canvas", "look-view", "card", beside=None)
 
     def wire(self) -> None:
@@ -83,12 +79,8 @@ class CorrectView(View):
     def build(self) -> None:
         """Makes the components."""
         gr.Markdown(theme.text("tryon/correct"), elem_classes="hint")
-        self.map = gr.Radio(
-            [(title, name) for name, (title, _, _) in figures.PAINTABLE.items()],
-            value="segmentation",
-            label="Map to correct",
-            elem_id="paint-map",
-        )
+        maps = [(title, name) for name, (title, _, _) in figures.PAINTABLE.items()]
+        self.map = theme.component(gr.Radio, "paint-map", maps)
         self.canvas = theme.script_component(CANVAS, "label-canvas", "painter", "card", beside=None)
         with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
             gr.Markdown(theme.text("tryon/correct.elsewhere"), elem_classes="hint")

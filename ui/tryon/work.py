@@ -309,11 +309,6 @@ def _row(name: str, result: Any) -> contact_sheet.Row:
     return contact_sheet.Row(name, cells, f"{100 * result.misaligned_share:.1f} % open")
 
 
-def sheet(rows: list[contact_sheet.Row]) -> np.ndarray:
-    """The grid of `several` as one picture, (H, W, 3) uint8."""
-    return contact_sheet.draw(rows, ("pasted",))
-
-
 def upto(stop: bool) -> str:
     """The last stage of a run that stops before the slow synthesis, or of a whole one."""
     return STAGES[STAGES.index("synthesis") - 1] if stop else STAGES[-1]
@@ -340,13 +335,10 @@ def licence(model: str | None) -> str:
 
 def example_pairs() -> list[list[str]]:
     """Shipped examples as [person, garment] paths: the n-th person with the n-th garment."""
-    try:
-        folder = assets.examples_dir()
-    except FileNotFoundError:
-        return []
-    people = sorted(str(path) for path in folder.glob("person*.[pj][np]g"))
-    garments = sorted(str(path) for path in folder.glob("garment*.[pj][np]g"))
-    return [[person, garments[i % len(garments)]] for i, person in enumerate(people)] if garments else []
+    people, garments = (
+        sorted(map(str, assets.examples_dir().glob(f"{kind}*.[pj][np]g"))) for kind in ("person", "garment")
+    )
+    return [[person, garments[i % len(garments)]] for i, person in enumerate(people)]
 
 
 def available_maps(result: Any) -> list[str]:
