@@ -296,7 +296,7 @@ class Services:
                 folder = Path(temporary) / network
                 export(self.runs / name, folder, int(step))
                 new = {network: load_network(network, folder)}
-            name = f"{base.name} with the {ALL_NETWORKS[network].name} of {name}, step {step}"
+            name = f"{base.name} with {ALL_NETWORKS[network].what} of {name}, step {step}"
         networks = [new[kind] if kind in new else load_network(kind, network_folder(base, kind)) for kind in NETWORKS]
         flow = new.get("flow") or (load_network("flow", base / "flow") if has_flow(base) else None)
         return TryOn(*networks, name=name, device=choose_device(device), flow=flow, stages=stages)
@@ -416,7 +416,7 @@ def model_pairs() -> dict[str, list[tuple[str, str]]]:
 def _word_of_network(task: str) -> str | None:
     """What a task trains, for one of the networks of a try-on."""
     key = network_of_task(task)
-    return ALL_NETWORKS[key].name if key else None
+    return ALL_NETWORKS[key].what.removeprefix("the ") if key else None
 
 
 def _name(name_or_folder: str) -> str:

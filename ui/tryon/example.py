@@ -131,8 +131,8 @@ def thumbnails(kind: str) -> dict[str, Any]:
         {"name": p.name, "title": p.shows, "credit": p.credit, "url": data_url(Image.open(p.path), twice)}
         for p in photographs(kind)
     ]
-    chosen = load_example().facts[{"people": "person", "garments": "garment"}[kind]]
-    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": chosen}
+    first = load_example().facts[{"people": "person", "garments": "garment"}[kind]]
+    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": first}
 
 
 @lru_cache(maxsize=1)
