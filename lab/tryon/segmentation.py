@@ -16,8 +16,11 @@ import torch
 from vton import inference, labels
 from vton.attributes import LOOSE, condition_groups, decode, encode
 from vton.data.draped.people import load_people
+from vton.data.lengths import with_length
 from vton.data.pack import Pack
+from vton.data.pairs import centre_on_canvas
 from vton.data.samples import SOURCES, Sampler
+from vton.data.sleeve_cuts import with_straps
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.agnostic import hide_hem
@@ -50,7 +53,7 @@ def region_figures(
     free = ~sample["carried"][0]
     kind = decode(sample["attributes"], "sleeves")
     edges = edge_distances(truth == labels.UPPER, predicted == labels.UPPER, sample["keypoints"])
-    exact = {f"{name}_pixels": edges.get(name, float("nan")) for name in EDGES} if source == "draped" else {}
+    exact = {f"{name}_pixels": edges.get(name, float("nan")) for name in EDGES} if source.startswith("draped") else {}
     return (
         exact
         | {
@@ -144,6 +147,19 @@ def pairs(sampler: Sampler, source: str, seed: int, count: int) -> Iterator[dict
         yield other_hem(sample, np.random.default_rng([seed, number])) if source == "draped" else sample
 
 
+def alterations(count: int, size: tuple[int, int]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """(what was done, sample) of `count` draped validation people whose garment is made longer or shorter, or cut down
+    to a top on straps, flat and worn alike; those are left out for whom it cannot be done.
+    """
+    for number, sample in enumerate(pairs(validation_sampler(None, size), "draped", SEED, count)):
+        rng = np.random.default_rng([SEED, number])
+        for name, alter in (("other length", with_length), ("straps", with_straps)):
+            other = alter(sample, rng)
+            if other is not sample:
+                cloth, mask = centre_on_canvas(other["cloth"], other["cloth_mask"][0], size)
+                yield f"draped, {name}", other | {"cloth": cloth, "cloth_mask": mask[None]}
+
+
 def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
     """The mean of each figure by group, and `pairs`, the number of rows in it."""
     return {
@@ -154,12 +170,12 @@ def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
 
 
 def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size: tuple[int, int] = (256, 192)) -> dict:
-    """By source the figures of `region_figures`; told_KIND: the share of the same pairs whose segmentation shows these
-    sleeves, without any rule, when the network is conditioned on them whatever the garment is. A network without
-    attributes gives its one answer there.
+    """The figures of `region_figures` by source, and of draped people by `alterations`, too; told_KIND: the share of
+    the same pairs whose segmentation shows these sleeves, without any rule, when the network is conditioned on them
+    whatever the garment is. A network without attributes gives its one answer there.
     """
     rows: dict[str, list[dict[str, float]]] = {}
-    for source, sample in samples(pack, count, size):
+    for source, sample in itertools.chain(samples(pack, count, size), alterations(count, size)):
         inputs, attributes = conditions(sample), read_sample(tryon, sample)
 
         def answer(groups, sample=sample, inputs=inputs) -> np.ndarray:
