@@ -60,17 +60,24 @@ def opening(
     return u**2 + v**2 <= 1
 
 
-def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
-    far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
+def below_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, what lies below the line through both shoulders; all False without them. keypoints: (25, 3) in
+    pixels of a picture of `size`.
     """
     shoulders = _shoulders(keypoints)
     if shoulders is None:
         return np.zeros(size, bool)
     (x0, y0), (x1, y1) = shoulders
     y, x = np.mgrid[: size[0], : size[1]]
-    below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
-    return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
+    return y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
+
+
+def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
+    far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
+    """
+    wide = opening(keypoints, size, DEEP, WIDE) & below_shoulders(keypoints, size)
+    return opening(keypoints, size, DEEP) | wide
 
 
 def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -89,6 +96,15 @@ def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return (inwards > 0) & (height >= 0) & (height < SHOULDER + SLOPE * inwards)
 
 
+def neck_border(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """(H, W) bool, where the border between a garment and neck or chest may run on a predicted segmentation (H, W) of 13
+    classes: `around_neck`, and the whole opening that it shows, which may be deeper. keypoints: (25, 3) in its pixels.
+    """
+    size = segmentation.shape
+    deeper = above_neckline(segmentation == UPPER, keypoints) & below_shoulders(keypoints, size)
+    return around_neck(keypoints, size) | deeper
+
+
 def with_neck_filled(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """(H, W) bool, the garment's region with all of the throat and the chest that it might cover, so that it tells
     nothing of the neckline.
@@ -96,7 +112,7 @@ def with_neck_filled(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndar
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. Face, hair and arms stay out.
     """
     upper = segmentation == UPPER
-    return upper | (around_neck(keypoints, upper.shape) & (segmentation == 0))
+    return upper | (neck_border(segmentation, keypoints) & (segmentation == 0))
 
 
 def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
@@ -109,7 +125,7 @@ def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np
     warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
     """
     out = np.array(segmentation, np.uint8)
-    free = around_neck(keypoints, out.shape) & ((out == UPPER) | (out == 0))
+    free = neck_border(out, keypoints) & ((out == UPPER) | (out == 0))
     out[free] = np.where(warped_mask[free], UPPER, 0)
     slope = opening(keypoints, out.shape, DEEP, WIDE)
     out[slope & (out == 0) & warped_mask] = UPPER
