@@ -147,6 +147,22 @@ def test_skin_slopes_from_the_neck_to_the_shoulders():
     assert not neckline.on_shoulders(keypoints, (100, 100)).any()
 
 
+def test_an_opening_deeper_than_the_throat_is_followed_down_to_the_cloth():
+    segmentation = np.zeros(SIZE, np.uint8)
+    segmentation[80:200, 60:132] = labels.UPPER
+    segmentation[150:160, 80:90] = 0  # a hole further down is no opening
+    near = neckline.around_neck(joints(), SIZE)
+    segmentation[80:140, 92:101] = 0
+    assert near[:, 96].any() and not near[130:].any()
+    border = neckline.neck_border(segmentation, joints())
+    assert border[near].all() and border[110:140, 92:101].all()
+    assert not border[140:].any() and not (border & ~near)[:, :92].any() and not (border & ~near)[:, 101:].any()
+    filled = neckline.with_neck_filled(segmentation, joints())
+    assert filled[110:140, 92:101].all() and not filled[150:160, 80:90].any()
+    worn = neckline.follow_warp(segmentation, joints(), np.mgrid[: SIZE[0], : SIZE[1]][0] > 120)
+    assert (worn[121:140, 92:101] == labels.UPPER).all()
+
+
 def test_a_region_with_its_neck_filled_is_the_same_whatever_the_neckline():
     """Round, wide and high: the region tells nothing of it; hair, face and arms stay out."""
     segmentation = np.zeros(SIZE, np.uint8)

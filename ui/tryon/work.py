@@ -16,6 +16,7 @@ from ui.tryon import example
 from ui.tryon.figures import WORDS, garment_readings, warp_overlay
 from vton import contact_sheet, insight, record
 from vton.inputs import garment, photo, pose
+from vton.joints import present
 from vton.maps import MAPS
 from vton.options import ABOUT, DEFAULTS, PUBLISHED, SIZES, read_size, to_text
 from vton.pipeline import STAGES
@@ -98,7 +99,7 @@ def look_at_person(path: str) -> tuple[str, list[str]]:
 
 def describe_person(keypoints: np.ndarray) -> str:
     """A person in a few words. keypoints: (25, 3) x, y, certainty."""
-    joints = photo.present(keypoints)
+    joints = present(keypoints)
     parts = {"shoulders": (2, 5), "elbows": (3, 6), "wrists": (4, 7), "hips": (9, 12)}
     whole = [part for part, pair in parts.items() if joints[list(pair)].all()]
     side = {"front": "from the front", "side": "from the side", "back": "from behind"}.get(pose.facing(keypoints))

@@ -60,24 +60,17 @@ def opening(
     return u**2 + v**2 <= 1
 
 
-def below_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool, what lies below the line through both shoulders; all False without them. keypoints: (25, 3) in
-    pixels of a picture of `size`.
+def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
+    far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
     """
     shoulders = _shoulders(keypoints)
     if shoulders is None:
         return np.zeros(size, bool)
     (x0, y0), (x1, y1) = shoulders
     y, x = np.mgrid[: size[0], : size[1]]
-    return y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
-
-
-def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
-    far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
-    """
-    wide = opening(keypoints, size, DEEP, WIDE) & below_shoulders(keypoints, size)
-    return opening(keypoints, size, DEEP) | wide
+    below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
+    return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
 
 
 def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -97,12 +90,13 @@ def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def neck_border(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
-    """(H, W) bool, where the border between a garment and neck or chest may run on a predicted segmentation (H, W) of 13
-    classes: `around_neck`, and the whole opening that it shows, which may be deeper. keypoints: (25, 3) in its pixels.
+    """(H, W) bool, where the border between garment and neck or chest may run on a predicted segmentation (H, W) of 13
+    classes: `around_neck`, and from there down to the cloth where it opens deeper. keypoints: (25, 3) in its pixels.
     """
-    size = segmentation.shape
-    deeper = above_neckline(segmentation == UPPER, keypoints) & below_shoulders(keypoints, size)
-    return around_neck(keypoints, size) | deeper
+    near = around_neck(keypoints, segmentation.shape)
+    lower = np.logical_or.accumulate(near) & ~near
+    clothed = np.logical_or.accumulate(lower & (segmentation == UPPER))
+    return near | (lower & ~clothed & clothed[-1])
 
 
 def with_neck_filled(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
