@@ -113,7 +113,7 @@ def test_attributes_scale_and_shift_the_last_normalisation_by_hand():
     h = F.instance_norm(plain.conv2[3](h))
     weight = network.told[1].weight[:, 1] + network.told[1].weight[:, 6]
     scale, shift = (GAIN * weight)[:12, None, None], (GAIN * weight)[12:, None, None]
-    torch.testing.assert_close(network._block(x, 2, told), F.relu(h * (1 + scale) + shift), atol=1e-5, rtol=0)
+    torch.testing.assert_close(network._block(told, 2, x), F.relu(h * (1 + scale) + shift), atol=1e-5, rtol=0)
 
 
 def test_constant_planes_beside_the_input_would_say_nothing():
