@@ -23,7 +23,7 @@ from transformer.parsing.trees import Leaf, Tree
 from transformer.translator import Attention, Hypothesis, Sentence, Translation
 from ui import messages
 from ui.gan import exports as gan_exports
-from ui.translate import attention, bertviz, decoding_figures, layers, parse, save, tour
+from ui.translate import answers, attention, bertviz, decoding_figures, layers, parse, save, tour
 from ui.translate.view import CurrentTranslation
 from ui.tryon import work
 
@@ -169,7 +169,7 @@ def test_every_piece_of_html_of_the_page_holds_text_as_text(trap, tmp_path):
         *map(messages.status, VECTORS),
         decoding_figures.difference(words),
         decoding_figures.side_by_side([(v, v, 0.0, 0.0, 1, 0.1) for v in VECTORS], words),
-        layers.table(["sentence"], [f"<td>{layers.word(vector)}</td>" for vector in VECTORS], VECTORS[0]),
+        answers.scroll_table(["sentence"], [f"<td>{layers.word(vector)}</td>" for vector in VECTORS], VECTORS[0]),
         layers.typical_sentences_html(
             VECTORS, next(iter(layers.TRAITS)), [(n, 0.5) for n in range(len(VECTORS))], VECTORS[30]
         ),
