@@ -2,7 +2,7 @@
 
 networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
 segmentation, rules --pack FILE
-                        the predicted segmentation alone, conditioned on other sleeves; and without each rule
+                        the predicted segmentation alone, conditioned on other sleeves; and without its rule
 warps     --pack FILE   splines of 5x5, 10x10 and 20x20 control points and the flow warper, as in Table 2 and Fig. 13
 table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
 """

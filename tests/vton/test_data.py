@@ -22,7 +22,6 @@ from vton.data.samples import Sampler
 from vton.geometry import affine, move_points, warp_picture
 from vton.joints import present
 from vton.pipeline import TryOn
-from vton.rules.segmentation import RULES
 from vton.rules.sleeves import KINDS, sleeve_kind
 
 
@@ -222,9 +221,9 @@ def test_figures_of_the_parser_and_the_networks(folders, packed):
     alone = evaluate_segmentation(tryon, None, count=1)["draped"]
     assert alone["region_iou"] > 0.3 and {f"told_{kind}" for kind in KINDS} <= set(alone)
     rules = evaluate_rules(tryon, None, count=1)
-    assert set(rules) == {f"draped, {name}" for name in ("all", "none", *(f"without {rule}" for rule in RULES))}
-    assert rules["draped, all"]["changed"] == rules["draped, all"]["acted"] == 0
-    assert rules["draped, none"]["changed"] >= rules["draped, without sleeves"]["changed"] >= 0
+    assert set(rules) == {"draped, rule", "draped, none"}
+    assert rules["draped, rule"]["changed"] == rules["draped, rule"]["acted"] == 0
+    assert 0 <= rules["draped, none"]["changed"] <= rules["draped, none"]["acted"] <= 1
     (folders[0] / "image-parse" / "0004.png").rename(folders[0] / "image-parse" / "moved.png")
     with pytest.raises((ValueError, OSError)):
         evaluate_parser(tryon.parser, folders[0])

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.vton.draped_samples import SIZE, altered
 from vton import labels
 from vton.attributes import decode
 from vton.data.draped.people import load_people
@@ -8,8 +9,6 @@ from vton.data.hems import hem_of, hips_and_trunk
 from vton.data.lengths import lengthen_flat, lengthen_worn, stretch_rows, with_length
 from vton.data.pairs import WHITE
 from vton.data.samples import Sampler
-
-SIZE = (256, 192)
 
 
 def person() -> tuple[np.ndarray, np.ndarray]:
@@ -73,13 +72,7 @@ def test_rows_are_found_where_they_were_before():
 @pytest.fixture(scope="module")
 def changes():
     """(sample, the same with another length) of draped people whose garment could be given one."""
-    sampler, pairs = Sampler(None, SIZE, "train", load_people(SIZE, "train", "", "")), []
-    for number in range(22):
-        rng = np.random.default_rng(number)
-        sample = sampler.sample(rng, "draped")
-        other = with_length(sample, rng)
-        if other is not sample:
-            pairs.append((sample, other))
+    pairs = altered(with_length, 22)
     assert len(pairs) >= 8
     return pairs
 

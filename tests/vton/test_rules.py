@@ -8,7 +8,7 @@ from vton import labels
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import RULES, apply_rules, restore_bottom
+from vton.rules.segmentation import apply_rules, restore_bottom
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +41,6 @@ def test_each_rule_by_itself_and_all_in_their_order(scene):
         np.testing.assert_array_equal(asked, sleeves.set_length(segmentation, keypoints, kind))
         assert not covered  # the visitor has said so; no note is needed
     np.testing.assert_array_equal(segmentation, before)
-
-
-def test_each_rule_can_be_left_out(scene):
-    segmentation, keypoints, told = scene
-    whole = apply_rules(segmentation, keypoints, told)[0]
-    acted = [name for name in RULES if (apply_rules(segmentation, keypoints, told, without=(name,))[0] != whole).any()]
-    assert acted == list(RULES)
-    none = apply_rules(segmentation, keypoints, told, without=RULES)
-    np.testing.assert_array_equal(none[0], segmentation)
-    assert none[1] == ""
 
 
 def test_only_what_is_certain_overrules_the_network(scene):

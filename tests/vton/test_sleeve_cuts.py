@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.vton.draped_samples import SIZE, altered
 from vton import labels
 from vton.attributes import decode
-from vton.data.draped.people import load_people
-from vton.data.samples import Sampler
 from vton.data.sleeve_cuts import flat_places, flat_sleeves, flat_straps, length_read, with_cut_sleeves, with_straps
 from vton.inputs.pose import along_arm
 from vton.rules.sleeves import JOINTS
-
-SIZE = (256, 192)
 
 
 def shirt() -> np.ndarray:
@@ -45,13 +42,7 @@ def test_a_garment_without_armpits_has_no_sleeves():
 @pytest.fixture(scope="module")
 def changes():
     """(sample, the same with its sleeves cut) of a dozen draped people whose sleeves could be cut."""
-    sampler, pairs = Sampler(None, SIZE, "train", load_people(SIZE, "train", "", "")), []
-    for number in range(40):
-        rng = np.random.default_rng(number)
-        sample = sampler.sample(rng, "draped")
-        cut = with_cut_sleeves(sample, rng)
-        if cut is not sample:
-            pairs.append((sample, cut))
+    pairs = altered(with_cut_sleeves, 40)
     assert len(pairs) >= 12
     return pairs
 
@@ -116,15 +107,8 @@ def test_a_garment_without_armpits_gets_no_straps():
 
 
 def test_a_person_in_a_top_on_straps_has_bare_shoulders_and_wears_what_is_left_of_the_flat_garment():
-    sampler, count = Sampler(None, SIZE, "train", load_people(SIZE, "train", "", "")), 0
-    ends = []
-    for number in range(30):
-        rng = np.random.default_rng(number)
-        sample = sampler.sample(rng, "draped")
-        top = with_straps(sample, rng)
-        if top is sample:
-            continue
-        count += 1
+    ends, pairs = [], altered(with_straps, 30)
+    for sample, top in pairs:
         rows, columns = flat_places(sample["grid"])
         upper, placed = sample["segmentation"] == labels.UPPER, sample["placed"][0]
         left = upper & placed & top["cloth_mask"][0][rows, columns]
@@ -134,4 +118,4 @@ def test_a_person_in_a_top_on_straps_has_bare_shoulders_and_wears_what_is_left_o
         assert np.isin(top["segmentation"][changed], (*labels.ARMS, labels.BACKGROUND)).all()
         assert decode(top["attributes"], "sleeves") == "none"
         ends.append(cloth_end(top))
-    assert count >= 8 and np.nanmedian(ends) < 0.4
+    assert len(pairs) >= 8 and np.nanmedian(ends) < 0.4

@@ -113,6 +113,29 @@ def gaps(
     return out
 
 
+def above_bottom(cloth: np.ndarray, segmentation: np.ndarray) -> np.ndarray:
+    """(H - 1, W) bool, where a garment, cloth (H, W) bool, ends right above the trousers of a segmentation (H, W)
+    of 13 classes.
+    """
+    return cloth[:-1] & (segmentation[1:] == BOTTOM)
+
+
+def span(columns: np.ndarray) -> tuple[float, float]:
+    """The middle of the marked columns (W,) bool, and half the width that they span, in pixels."""
+    first, last = np.flatnonzero(columns)[[0, -1]]
+    return (first + last) / 2, (last - first) / 2 + 1
+
+
+def covered_bottom(shape: tuple[int, int], columns: np.ndarray, hem: float, length: float) -> np.ndarray:
+    """(H, W) bool, columns in which trousers may lie under the cloth over them: narrower on both sides the further up.
+
+    columns: (W,) bool, where they are seen below it; hem: the row at which it ends; length: of the trunk in pixels.
+    """
+    rows, across = np.mgrid[: shape[0], : shape[1]]
+    middle, half = span(columns)
+    return abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
+
+
 def with_old_hem(
     agnostic: np.ndarray, segmentation: np.ndarray, keypoints: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
@@ -125,19 +148,18 @@ def with_old_hem(
     if place is None:
         return agnostic
     hips, length = place
-    meeting = (segmentation[:-1] == UPPER) & (segmentation[1:] == BOTTOM)
+    meeting = above_bottom(segmentation == UPPER, segmentation)
     columns = meeting.any(0)
     if columns.sum() < 0.15 * length:
         return agnostic
     rows, across = np.mgrid[: agnostic.shape[0], : agnostic.shape[1]]
-    first, last = np.flatnonzero(columns)[[0, -1]]
-    middle, half = (first + last) / 2, (last - first) / 2 + 1
+    middle, half = span(columns)
     hem = np.median(meeting[:, columns].argmax(0))
     longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG else rng.normal(0, SPREAD)
     old = hem + longer * length
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
     old = np.maximum(old + length * hem_noise(across[0], half, rng), hips - WAIST * length)
-    inside = abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
+    inside = covered_bottom(agnostic.shape, columns, hem, length)
     out = agnostic.copy()
     out[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
     out[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM

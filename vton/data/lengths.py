@@ -9,8 +9,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vton.attributes import decode, with_group
-from vton.data.hems import TAPER, WAIST, hem_of, hips_and_trunk
+from vton.attributes import LOOSE, decode, with_group
+from vton.data.hems import above_bottom, covered_bottom, hem_of, hips_and_trunk
 from vton.data.pairs import WHITE, centre_on_canvas, largest
 from vton.data.sleeve_cuts import flat_places, flat_sleeves
 from vton.labels import ARMS, BACKGROUND, BOTTOM, UPPER
@@ -32,7 +32,7 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     place, sleeves = hips_and_trunk(sample["keypoints"]), flat_sleeves(mask)
     if decode(sample["attributes"], "sleeves") == "none" and sleeves is None:
         sleeves = np.zeros_like(mask), np.zeros_like(mask)
-    if place is None or sleeves is None or decode(sample["attributes"], "hem") != "loose":
+    if place is None or sleeves is None or decode(sample["attributes"], "hem") != LOOSE:
         return sample
     (hips, length), sleeve = place, largest(sleeves[0]) | largest(sleeves[1])  # smaller pieces are a hem's corners
     rows, columns = flat_places(sample["grid"])
@@ -49,19 +49,14 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     cloth, mask = centre_on_canvas(*lengthen_flat(sample["cloth"], mask, trunk, flat_first, factor), mask.shape)
     segmentation = lengthen_worn(segmentation, worn, first, round((factor - 1) * (hem - first)), length)
     attributes = with_group(sample["attributes"], "hem", hem_of(segmentation, sample["keypoints"]))
-    return sample | {
-        "cloth": cloth,
-        "cloth_mask": mask[None],
-        "segmentation": segmentation,
-        "attributes": attributes,
-    }
+    return sample | {"cloth": cloth, "cloth_mask": mask[None], "segmentation": segmentation, "attributes": attributes}
 
 
 def hem_row(worn: np.ndarray, segmentation: np.ndarray) -> float | None:
     """The row at which the cloth of a trunk (H, W) bool ends above trousers or a skirt, the median of the columns; None
     where no such column is seen. segmentation: (H, W) 13 classes.
     """
-    meeting = worn[:-1] & (segmentation[1:] == BOTTOM)
+    meeting = above_bottom(worn, segmentation)
     columns = meeting.any(0)
     return float(np.median(len(meeting) - 1 - meeting[::-1, columns].argmax(0))) if columns.any() else None
 
@@ -111,11 +106,7 @@ def lengthen_worn(segmentation: np.ndarray, worn: np.ndarray, first: int, shift:
         lower = np.maximum.accumulate(filled[::-1])[::-1]  # 1 = here or further down in the column is cloth
         moved = worn & (np.pad(lower[-shift:], ((0, -shift), (0, 0))) > 0)
     out, below = segmentation.copy(), worn & (numbers > first)
-    bottom = np.flatnonzero((worn[:-1] & (segmentation[1:] == BOTTOM)).any(0))
-    middle, half = (bottom[0] + bottom[-1]) / 2, (bottom[-1] - bottom[0]) / 2 + 1
-    hem = np.flatnonzero(below.any(1))[-1]
-    taper = TAPER * ((hem - numbers) / (WAIST * length)).clip(0, 1)
-    inside = abs(np.arange(worn.shape[1]) - middle) < half * (1 - taper)
-    out[below] = np.where(inside, BOTTOM, BACKGROUND)[below]
+    columns, hem = above_bottom(worn, segmentation).any(0), np.flatnonzero(below.any(1))[-1]
+    out[below] = np.where(covered_bottom(worn.shape, columns, hem, length), BOTTOM, BACKGROUND)[below]
     out[moved & ~arms] = UPPER
     return out

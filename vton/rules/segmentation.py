@@ -1,8 +1,8 @@
-"""The rules on a predicted segmentation, in their order (not in the paper; each can be switched off)."""
+"""The rules on a predicted segmentation (not in the paper; each can be switched off)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from vton.inputs.reading import Attribute
 from vton.rules.neckline import bare_throat
 from vton.rules.sleeves import KINDS, contradicting, set_length
 
-# The rules by name, in their order.
-RULES = ("sleeves",)
-
 
 def apply_rules(
     segmentation: np.ndarray,
@@ -22,21 +19,19 @@ def apply_rules(
     attributes: Mapping[str, Attribute],
     sleeves: str = "auto",
     neckline: str = "auto",
-    without: Collection[str] = (),
 ) -> tuple[np.ndarray, str]:
     """The predicted segmentation after the rules, and the sleeves that were given to arms which showed others ("" =
     none).
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; attributes: what was read of the garment, see
     `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"
-    (no rule), "none", "short" or "long"; neckline: "bare" bares the throat, any other value leaves it to the network;
-    without: names out of RULES that are left out.
+    (no rule), "none", "short" or "long"; neckline: "bare" bares the throat, any other value leaves it to the network.
     """
     new_sleeves, read = "", certain_groups(attributes)
     kind = read.get("sleeves", "") if sleeves == "auto" else sleeves
     if sleeves in KINDS:
         segmentation = set_length(segmentation, keypoints, sleeves)
-    elif kind in KINDS and "sleeves" not in without:
+    elif kind in KINDS:
         arms = contradicting(segmentation, keypoints, kind)
         if arms:
             segmentation, new_sleeves = set_length(segmentation, keypoints, kind, arms), kind
