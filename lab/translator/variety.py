@@ -1,7 +1,8 @@
 """More trees out of a treebank: its clauses as sentences of their own, and its sentences with other words.
 
 A treebank of one field knows few words and few short sentences. A clause inside a sentence is itself a sentence, and a
-word may be exchanged for another one of its part of speech without a change to the tree.
+word may be exchanged for another one of its part of speech without a change to the tree. Of daily life such a treebank
+says nothing; `lab.translator.plain` writes sentences of it.
 
     python -m lab.translator.variety --data DIR --copies 2 --seed 4 --out OUT
 
@@ -17,6 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from lab.translator.plain import plain_trees
 from training.arguments import CommandLine, a_folder_to_write, a_number, a_seed, integer, something_existing
 from training.command import one_sentence
 from transformer.parsing.recipe import load_splits
@@ -97,12 +99,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=something_existing, required=True, help="folder or file, as of --preset parse")
     parser.add_argument("--copies", type=integer(), default=1, help="of the trees and clauses, with words exchanged")
     parser.add_argument("--exchange", type=a_number(0, 1), default=0.25, help="share of the words of open classes")
-    parser.add_argument("--seed", type=a_seed, default=1, help="of the exchange")
+    parser.add_argument("--plain", type=integer(), default=0, help="sentences of daily life beside them")
+    parser.add_argument("--seed", type=a_seed, default=1, help="of the exchange and of the plain sentences")
     parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write")
     options = parser.parse_args(argv)
     train, dev = load_splits(options.data)
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, trees in (("train", vary(train, options.copies, options.exchange, options.seed)), ("dev", dev)):
+    train = vary(train, options.copies, options.exchange, options.seed) + plain_trees(options.plain, options.seed)
+    for name, trees in (("train", train), ("dev", dev)):
         text = "".join(f"{to_brackets(tree)}\n" for tree in trees)
         (options.out / f"{name}.mrg.gz").write_bytes(gzip.compress(text.encode()))
         print(name, len(trees))

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from lab.translator import variety
+from lab.translator.plain import plain_trees
 from transformer.parsing.recipe import load_splits
 from transformer.parsing.trees import Tree, add_top, parse_brackets, to_brackets
 
@@ -88,10 +89,13 @@ def test_the_command_writes_what_the_recipe_reads(tmp_path, capsys):
         "2",
         "--exchange",
         "0.5",
+        "--plain",
+        "4",
         "--seed",
         "3",
         "--out",
         str(tmp_path / "out"),
     ]
-    assert variety.main(argv) == 0 and capsys.readouterr().out == "train 12\ndev 1\n"
-    assert load_splits(tmp_path / "out") == (variety.vary(load_splits(tmp_path)[0], 2, 0.5, 3), trees[:1])
+    assert variety.main(argv) == 0 and capsys.readouterr().out == "train 16\ndev 1\n"
+    expected = variety.vary(load_splits(tmp_path)[0], 2, 0.5, 3) + plain_trees(4, seed=3)
+    assert load_splits(tmp_path / "out") == (expected, trees[:1])
