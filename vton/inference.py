@@ -4,13 +4,15 @@ Try-on, the released recipe and the figures of evaluation all run these steps; t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vton.inputs.hem import plane_of
 from vton.networks import alias, alias_inference, flow, segmentation, warping
 from vton.rules.fit import FitExceptions, fit_control_points
 
@@ -39,6 +41,7 @@ class Conditions:
     cloth_mask: Tensor  # M_c
     parse_agnostic: Tensor | None = None  # S_a; only the segmentation reads it
     attributes: Tensor | None = None  # the same; None = not known
+    hem: Tensor | None = None  # its plane (1,1,H,W), see `vton.inputs.hem`; the same
     alias_view: Tensor | None = None  # I_a with what stays as it was, see `agnostic.open_gray`; None = I_a itself
 
     @property
@@ -57,6 +60,24 @@ class Warp:
     mask: Tensor
 
 
+def place_hem(
+    network: nn.Module,
+    inputs: Conditions,
+    keypoints: np.ndarray,
+    noise: Tensor | None = None,
+    mirror_pose: Tensor | None = None,
+) -> Tensor:
+    """S-hat of a garment with a loose hem, by a network that takes its place: the second of two answers, that is given
+    where the hem of the first one lies; see `vton.inputs.hem`. keypoints: (25, 3) in the pictures' pixels.
+    """
+    first = predict_segmentation(network, inputs, noise, mirror_pose)
+    plane = plane_of(first[0].cpu().numpy(), keypoints)
+    if not plane.any():
+        return first
+    plane = torch.from_numpy(plane)[None, None].to(inputs.pose.device)
+    return predict_segmentation(network, replace(inputs, hem=plane), noise, mirror_pose)
+
+
 def predict_segmentation(
     network: nn.Module, inputs: Conditions, noise: Tensor | None = None, mirror_pose: Tensor | None = None
 ) -> Tensor:
@@ -70,6 +91,7 @@ def predict_segmentation(
         noise,
         mirror_pose,
         inputs.attributes,
+        inputs.hem,
     )
 
 

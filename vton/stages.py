@@ -160,7 +160,10 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     view = agnostic.hide_hem(parse, r.keypoints, groups["hem"]) if config.hides_hem else parse
     view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
     inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
-    classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)
+    if config.places_hem and groups["hem"] == attributes.LOOSE:
+        classes = inference.place_hem(networks.segmentation, inputs, r.keypoints, noise, mirror)
+    else:
+        classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)
     carries = carries_neckline(r)
     result, sleeves = rules.apply_rules(
         rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view),

@@ -83,7 +83,7 @@ def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
 def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
     """What the generators are given for one sample of `Sampler`."""
     # The reader gives the attributes later, and what ALIAS is shown depends on the segmentation.
-    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "alias_view")]
+    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "hem", "alias_view")]
     batch = collate([{name: sample[name] for name in names}])
     return Conditions(**{name: value.to(device) for name, value in batch.items()})
 
@@ -106,18 +106,20 @@ def predict_classes(
     groups: the attributes on which the generator is conditioned, see `vton.attributes`; None = as the reader gives
     them. The sample's own hem is added where it is known.
     """
+    hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
+    config = cast(SegmentationGenerator, tryon.segmentation).config
     if reads_attributes(tryon):
         groups = condition_groups(read_sample(tryon, sample)) if groups is None else groups
-        hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
         groups = {**groups, "hem": hem}
         inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
-        if cast(SegmentationGenerator, tryon.segmentation).config.hides_hem:
+        if config.hides_hem:
             view = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"], hem)
             inputs = dataclasses.replace(inputs, parse_agnostic=labels_to_tensor(view, 13, inputs.pose.device))
     mirror_pose = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
-    return inference.predict_segmentation(
-        tryon.segmentation, inputs, mirror_pose=picture_to_tensor(mirror_pose, inputs.pose.device)
-    )
+    mirror = picture_to_tensor(mirror_pose, inputs.pose.device)
+    if config.places_hem and hem == LOOSE:
+        return inference.place_hem(tryon.segmentation, inputs, sample["keypoints"], mirror_pose=mirror)
+    return inference.predict_segmentation(tryon.segmentation, inputs, mirror_pose=mirror)
 
 
 def finite_mean(values: list[float]) -> float | None:

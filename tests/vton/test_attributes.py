@@ -41,7 +41,7 @@ def test_the_vector_has_a_one_for_each_known_attribute():
 
 
 def test_only_what_was_read_with_certainty_is_known():
-    read = {"sleeves": Attribute("short", 0.7, "elbow"), "neckline": Attribute("v", 0.5, "v")}
+    read = {"sleeves": Attribute("short", 0.85, "elbow"), "neckline": Attribute("v", 0.5, "v")}
     assert certain_groups(read) == {"sleeves": "short"}
     assert (
         certain_groups({"sleeves": Attribute("long", 0.9, "three-quarter"), "kind": Attribute("upper", 1.0, "tee")})
@@ -55,5 +55,5 @@ def test_what_a_person_says_wins_and_the_published_way_is_told_nothing():
     assert condition_groups(read, sleeves="long", hem="tucked") == {"sleeves": "long", "hem": "tucked"}
     assert condition_groups(read, sleeves="predicted", hem="predicted") == {"sleeves": "", "hem": ""}
     assert condition_groups({}) == {"sleeves": "", "hem": ""}
-    doubtful = {"sleeves": Attribute("short", 0.7, "short")}  # a rule may use it, the network would follow it blindly
-    assert condition_groups(doubtful)["sleeves"] == "" and certain_groups(doubtful) == {"sleeves": "short"}
+    doubtful = {"sleeves": Attribute("short", 0.75, "short")}  # neither a rule nor the network is to follow it
+    assert condition_groups(doubtful)["sleeves"] == "" and certain_groups(doubtful) == {}

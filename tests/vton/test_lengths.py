@@ -5,10 +5,11 @@ from tests.vton.draped_samples import SIZE, altered
 from vton import labels
 from vton.attributes import decode
 from vton.data.draped.people import load_people
-from vton.data.hems import hem_of, hips_and_trunk
+from vton.data.hems import hem_of
 from vton.data.lengths import lengthen_flat, lengthen_worn, stretch_rows, with_length
 from vton.data.pairs import WHITE
 from vton.data.samples import Sampler
+from vton.inputs.hem import hips_and_trunk
 
 
 def person() -> tuple[np.ndarray, np.ndarray]:

@@ -57,6 +57,19 @@ def test_an_arm_far_from_its_bones_is_no_arm():
     np.testing.assert_array_equal(tidy(marked, points), marked)
 
 
+def test_skin_inside_the_trunk_is_no_arm_where_the_hand_is_not_seen():
+    parse, points = person()
+    for joint, place in {9: (72, 176), 12: (120, 176)}.items():
+        points[joint] = (*place, 1)
+    marked = parse.copy()
+    marked[150:160, 85:110] = LEFT
+    seen = marked.copy()
+    points[3:5] = points[6:8] = 0
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    points[7] = (100, 155, 1)  # the hand lies there
+    np.testing.assert_array_equal(tidy(seen, points), seen)
+
+
 def test_patches_of_a_dress_in_a_skirt_are_skirt_and_a_dress_beside_it_stays():
     parse, points = person()
     parse[180:250, 60:132] = SKIRT

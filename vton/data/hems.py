@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 
 from vton.attributes import LOOSE, TUCKED
-from vton.joints import HIPS, SHOULDERS, TRUNK, present
+from vton.inputs.hem import above_bottom, hips_and_trunk
+from vton.joints import HIPS
 from vton.labels import BACKGROUND, BELOW, BOTTOM, UPPER
 
 # How far below the joints of the hips the hem ends, as a share of the trunk's length: tucked in at most so far, worn
@@ -27,17 +28,6 @@ WAVE, OPEN = 0.012, 0.3  # size of each of three waves in the same unit; share o
 TORN, GAPS, GAP = 0.25, 3, (0.02, 0.12)
 WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, in the same unit
 TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
-
-
-def hips_and_trunk(keypoints: np.ndarray) -> tuple[float, float] | None:
-    """Row of the hips and length of the trunk in pixels, of joints (25, 3); None where one is missing or the person is
-    not upright.
-    """
-    if not present(keypoints)[list(TRUNK)].all():
-        return None
-    rows = np.asarray(keypoints, np.float64)[:, 1]
-    hips, shoulders = rows[list(HIPS)].mean(), rows[list(SHOULDERS)].mean()
-    return (hips, hips - shoulders) if hips > shoulders else None
 
 
 def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
@@ -111,13 +101,6 @@ def gaps(
         place = (rows - hem - rng.uniform(-0.1, 0.35) * length) / height
         out |= place**2 + ((across - rng.uniform(-1, 1) * half) / width) ** 2 < 1
     return out
-
-
-def above_bottom(cloth: np.ndarray, segmentation: np.ndarray) -> np.ndarray:
-    """(H - 1, W) bool, where a garment, cloth (H, W) bool, ends right above the trousers of a segmentation (H, W)
-    of 13 classes.
-    """
-    return cloth[:-1] & (segmentation[1:] == BOTTOM)
 
 
 def span(columns: np.ndarray) -> tuple[float, float]:

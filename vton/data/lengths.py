@@ -10,9 +10,10 @@ import cv2
 import numpy as np
 
 from vton.attributes import LOOSE, decode, with_group
-from vton.data.hems import above_bottom, covered_bottom, hem_of, hips_and_trunk
+from vton.data.hems import covered_bottom, hem_of
 from vton.data.pairs import WHITE, centre_on_canvas, largest
 from vton.data.sleeve_cuts import flat_places, flat_sleeves
+from vton.inputs.hem import above_bottom, hem_row, hips_and_trunk
 from vton.labels import ARMS, BACKGROUND, BOTTOM, UPPER
 
 # Where the new hem may lie, in lengths of the trunk below the joints of the hips, and from where on cloth is stretched.
@@ -52,13 +53,16 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     return sample | {"cloth": cloth, "cloth_mask": mask[None], "segmentation": segmentation, "attributes": attributes}
 
 
-def hem_row(worn: np.ndarray, segmentation: np.ndarray) -> float | None:
-    """The row at which the cloth of a trunk (H, W) bool ends above trousers or a skirt, the median of the columns; None
-    where no such column is seen. segmentation: (H, W) 13 classes.
+def with_slim_cloth(sample: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A sample whose flat garment is narrower by `factor` in (0, 1]: of one that is photographed on a form the half is
+    seen that faces the camera, of one that lies flat the half of its girth. Changes cloth and cloth_mask.
     """
-    meeting = above_bottom(worn, segmentation)
-    columns = meeting.any(0)
-    return float(np.median(len(meeting) - 1 - meeting[::-1, columns].argmax(0))) if columns.any() else None
+    cloth, mask = sample["cloth"], sample["cloth_mask"][0]
+    size = max(1, round(factor * mask.shape[1])), mask.shape[0]
+    cloth = cv2.resize(cloth, size, interpolation=cv2.INTER_AREA)
+    mask = cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
+    cloth, mask = centre_on_canvas(cloth, mask, sample["segmentation"].shape)
+    return sample | {"cloth": cloth, "cloth_mask": mask[None]}
 
 
 def stretch_rows(picture: np.ndarray, first: int, factor: float, height: int) -> np.ndarray:

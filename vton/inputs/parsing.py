@@ -10,7 +10,7 @@ from vton import labels
 from vton.inputs import pose
 from vton.inputs.colours import by_colour
 from vton.inputs.photo import disc, from_nearest
-from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, present
+from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, TRUNK, present
 from vton.networks.parser import Parser
 from vton.tensors import picture_to_tensor
 
@@ -19,6 +19,7 @@ STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
+OUTSIDE = 0.1  # share of an arm without a hand that at the least lies outside the trunk; less is a bare midriff
 PATCH = 0.02  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
 # A piece of cloth or leg that is no larger than the first share of the picture, with no more wall around it than the
 # second, and with one other cloth as the third of the rest, is part of that. On 80 labelled photographs that makes
@@ -106,7 +107,8 @@ def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask:
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
-    These are hair and hat away from the head, arms away from their bones, and specks of anything but the head. Patches
+    These are hair and hat away from the head, arms away from their bones, or inside the trunk where the hand is not
+    seen (a bare midriff), and specks of anything but the head. Patches
     of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are of that.
 
     parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
@@ -126,12 +128,14 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         island |= head & (parts != main)
     visible = present(keypoints)
     for label, bones in zip(labels.ARMS_LIP, (LEFT_ARM, RIGHT_ARM)):
+        arm = parse == label
         if visible[list(bones)].all():
             _, distance = pose.along_arm(keypoints, bones, parse.shape)
-            arm = parse == label
             count, parts = cv2.connectedComponents(arm.astype(np.uint8))
             near_arm = np.bincount(parts[distance <= ARM_REACH], minlength=count) > 0
             island |= arm & ~near_arm[parts]
+        elif visible[list(TRUNK)].all() and not visible[bones[-1]]:
+            island |= arm & ~_leave_trunk(arm, keypoints)
     for label in set(np.unique(parse).tolist()) - {0, *HEAD}:
         of_label = parse == label
         _, parts = cv2.connectedComponents(of_label.astype(np.uint8))
@@ -139,6 +143,15 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     if not island.any() or island.all():
         return parse
     return from_nearest(parse, ~island)
+
+
+def _leave_trunk(arm: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """Those pieces of an arm (H, W) bool of which some part lies outside the trunk of joints (25, 3)."""
+    inside = np.zeros(arm.shape, np.uint8)
+    cv2.fillConvexPoly(inside, cv2.convexHull(np.round(keypoints[list(TRUNK), :2]).astype(np.int32)), 1)
+    _, parts = cv2.connectedComponents(arm.astype(np.uint8))
+    outside = np.bincount(parts[inside == 0], minlength=parts.max() + 1)
+    return arm & (outside > OUTSIDE * np.bincount(parts.ravel()))[parts]
 
 
 def _join_pieces(parse: np.ndarray) -> None:

@@ -27,6 +27,7 @@ class SegmentationConfig:
     dropout: float = 0.5
     attributes: int = 0  # length of the vector that tells the garment's attributes (not in the paper); 0 = none
     hides_hem: bool = False  # S_a without trousers near a loose hem, see vton.inputs.agnostic (not in the paper)
+    places_hem: bool = False  # one input more, the plane of the hem, see vton.inputs.hem (not in the paper)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ class SegmentationGenerator(nn.Module):
 
     forward(x (B,21,H,W), attributes (B,A)) -> logits (B,13,H,W); H and W are multiples of 16. The channels of x: cloth
     mask 1, cloth times mask 3, S_a one-hot 13, P 3, noise 1. The release applies a sigmoid to the logits (`scores`).
+    With `config.places_hem` the plane of the hem is one channel more (`vton.inputs.hem`); zeros, or no channel = not
+    known.
 
     With `config.attributes` = A it takes attributes of the garment, zeros or None = not known: they scale and
     shift what each ConvBlk's last normalisation gives (conditional instance normalisation: Dumoulin, Shlens and Kudlur,
@@ -54,7 +56,7 @@ class SegmentationGenerator(nn.Module):
         super().__init__()
         self.config = config
         w = config.width
-        self.conv1 = _block(config.inputs, w)
+        self.conv1 = _block(config.inputs + config.places_hem, w)
         self.conv2 = _block(w, 2 * w)
         self.conv3 = _block(2 * w, 4 * w)
         self.conv4 = _block(4 * w, 8 * w)
@@ -73,10 +75,12 @@ class SegmentationGenerator(nn.Module):
                 nn.init.zeros_(linear.weight)  # at first nothing is changed
 
     def forward(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
-        """x (B,inputs,H,W), attributes (B,config.attributes or more, the first are read) or None -> logits
-        (B,classes,H,W).
+        """x (B,inputs,H,W), or one channel more; attributes (B,config.attributes or more, the first are read) or None
+        -> logits (B,classes,H,W).
         """
         block = partial(self._block, attributes)
+        if x.shape[1] == self.config.inputs and self.config.places_hem:
+            x = F.pad(x, (0, 0, 0, 0, 0, 1))
         c1 = block(1, x)
         c2 = block(2, self.pool(c1))
         c3 = block(3, self.pool(c2))
@@ -101,13 +105,16 @@ class SegmentationGenerator(nn.Module):
         return self(x, attributes).sigmoid()
 
 
-def generator_input(cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor, noise: Tensor) -> Tensor:
-    """The 21 channels of G_S.
+def generator_input(
+    cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor, noise: Tensor, hem: Tensor | None = None
+) -> Tensor:
+    """The 21 channels of G_S, or 22 with the plane of a hem.
 
     cloth (B,3,H,W) in [-1, 1]; cloth_mask (B,1,H,W) 0 or 1; parse_agnostic S_a (B,13,H,W) one-hot;
-    pose P (B,3,H,W) in [-1, 1]; noise (B,1,H,W).
+    pose P (B,3,H,W) in [-1, 1]; noise (B,1,H,W); hem (B,1,H,W) in [-1, 1].
     """
-    return torch.cat((cloth_mask, cloth * cloth_mask, parse_agnostic, pose, noise), 1)
+    x = (cloth_mask, cloth * cloth_mask, parse_agnostic, pose, noise)
+    return torch.cat(x if hem is None else (*x, hem), 1)
 
 
 def binary_noise(shape: tuple[int, ...], generator: torch.Generator | None = None, device=None) -> Tensor:
@@ -152,6 +159,7 @@ def segment(
     noise: Tensor | None = None,
     mirror_pose: Tensor | None = None,
     attributes: Tensor | None = None,
+    hem: Tensor | None = None,
 ) -> Tensor:
     """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
 
@@ -159,6 +167,7 @@ def segment(
     mirror_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
     probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
     attributes: (B,A) of the garment, see `SegmentationGenerator`; None = not known.
+    hem: (B,1,H,W) its plane, for networks that take one; None = not known.
     """
 
     def small(x):
@@ -167,12 +176,13 @@ def segment(
     noise = torch.zeros(len(cloth), 1, *NETWORK_SIZE, device=cloth.device) if noise is None else noise
     # The product of cloth and mask is formed at full size, as in the release.
     cloth, cloth_mask, parse_agnostic = small(cloth * cloth_mask), small(cloth_mask), small(parse_agnostic)
-    x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
+    last = noise if hem is None else torch.cat((noise, small(hem)), 1)
+    x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), last), 1)
     if mirror_pose is None:
         return likeliest(upscale(network.scores(x, attributes), pose.shape[-2:]))
     sides = labels.FLIP_SEGMENTATION.tolist()  # left arm for right arm, and so on
     y = torch.cat(
-        [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirror_pose), noise.flip(-1)], 1
+        [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirror_pose), last.flip(-1)], 1
     )
     attributes = attributes if attributes is None else torch.cat((attributes, attributes))
     answer, mirror = network(torch.cat((x, y)), attributes).softmax(1).chunk(2)

@@ -9,13 +9,13 @@ from torch.nn import functional as F
 from gan.losses import objective, over_scales
 from training.recipe import SHARE, read_presets, setting
 from vton import labels
-from vton.attributes import ATTRIBUTES, decode, with_group
+from vton.attributes import ATTRIBUTES, LOOSE, decode, with_group
 from vton.data.hems import near_hem, with_old_hem
-from vton.data.lengths import with_length
-from vton.data.pairs import centre_on_canvas
+from vton.data.lengths import with_length, with_slim_cloth
 from vton.data.samples import SOURCES
 from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
 from vton.inputs.agnostic import HEM_BELOW, hide_hem
+from vton.inputs.hem import hem_plane, hem_row, hips_and_trunk, plane_of
 from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
@@ -30,7 +30,9 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts", "hides", "straps", "margin"), SHARE)
+    bounds = dict.fromkeys(
+        ("unknown", "contrary", "hems", "flips", "cuts", "straps", "slim", "hides", "rows", "margin"), SHARE
+    )
 
     width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
@@ -51,11 +53,15 @@ class SegmentationRecipe(PictureRecipe):
     cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
     straps: float = setting(0.0, "share of the draped garments that are cut down to a top on straps, likewise")
     lengths: float = setting(0.0, "share of the draped garments that are made longer or shorter, likewise")
+    slim: float = setting(0.0, "share of the draped garments that look as on a form: narrower, the flat ones alone")
+    rows: float = setting(0.0, "share of the samples with a loose hem whose row the network is given")
     margin: float = setting(0.0, "around hems of photographs, in lengths of the trunk, within which nothing is learned")
     hides: float = setting(0.0, "share of the samples with a loose hem in whose S_a the trousers near it are hidden")
 
 
 HIDE_BELOW = (0.3, 0.7)  # how far below the hips S_a is hidden, see `hide_hem`
+SLIM = (0.62, 0.95)  # how wide a garment on a form looks beside one that lies flat
+ROW_NOISE = 0.012  # standard deviation of the given row of a hem around the true one, in lengths of the trunk
 
 
 PRESETS = read_presets(__file__, "segmentation")
@@ -64,7 +70,13 @@ PRESETS = read_presets(__file__, "segmentation")
 def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
     """The network that a recipe trains."""
     length = sum(len(ATTRIBUTES[name]) for name in attribute_names(recipe))
-    return replace(LITE.segmentation, width=recipe.width, attributes=length, hides_hem=recipe.hides > 0)
+    return replace(
+        LITE.segmentation,
+        width=recipe.width,
+        attributes=length,
+        hides_hem=recipe.hides > 0,
+        places_hem=recipe.rows > 0,
+    )
 
 
 def attribute_names(recipe: SegmentationRecipe) -> list[str]:
@@ -118,12 +130,15 @@ class SegmentationTask(PairTask):
         self.class_weights[list(labels.ARMS)] = recipe.arms
 
     def initial_state(self):
-        """Weights that were not conditioned on attributes, or on fewer, may begin to be: nothing changes at first."""
+        """Weights that were not conditioned on attributes, on fewer, or not on the hem's plane may begin to be: nothing
+        changes at first.
+        """
         state = super().initial_state()
         for name, own in SegmentationGenerator(network_config(self.recipe)).state_dict().items():
-            if name.startswith("told."):
+            if name.startswith("told.") or name == "conv1.0.weight":
                 known = state.get(name, own[:, :0])
-                state[name] = torch.cat((known, own[:, known.shape[1] :].to(known)), 1)
+                new = own[:, known.shape[1] :] * (name != "conv1.0.weight")
+                state[name] = torch.cat((known, new.to(known)), 1)
         return state
 
     def batch(self, step, micro, rank, world):
@@ -148,7 +163,7 @@ class SegmentationTask(PairTask):
         """One sample to learn from. two: generator that it shares with its twin, where it has one; number: 0 or 1."""
         recipe = self.recipe
         sample = self.draw_twin(rng, two, number) if two.random() < recipe.flips else self.sampler.sample(rng)
-        if sample["placed"].any() and recipe.cuts + recipe.straps + recipe.lengths:
+        if sample["placed"].any() and recipe.cuts + recipe.straps + recipe.lengths + recipe.slim:
             sample = self.alter(sample, rng)
         if recipe.attributes:
             sample = self.condition(sample, rng)
@@ -156,6 +171,8 @@ class SegmentationTask(PairTask):
             sample = other_hem(sample, rng)
         if recipe.hides and rng.random() < recipe.hides:
             sample = without_hem(sample, rng.uniform(*HIDE_BELOW))
+        if recipe.rows:
+            sample = sample | {"hem": self.hem_plane(sample, rng)[None]}
         if recipe.margin and sample["source"] == SOURCES.index("worn"):
             loose = near_hem(sample["segmentation"], sample["keypoints"], recipe.margin)
             sample = sample | {"carried": sample["carried"] | loose[None]}
@@ -169,8 +186,16 @@ class SegmentationTask(PairTask):
             sample = (with_straps if straps else with_cut_sleeves)(sample, rng)
         if recipe.lengths and rng.random() < recipe.lengths:
             sample = with_length(sample, rng)
-        cloth, mask = centre_on_canvas(sample["cloth"], sample["cloth_mask"][0], sample["segmentation"].shape)
-        return sample | {"cloth": cloth, "cloth_mask": mask[None]}
+        return with_slim_cloth(sample, rng.uniform(*SLIM) if rng.random() < recipe.slim else 1.0)
+
+    def hem_plane(self, sample, rng):
+        """The plane of a sample's hem (H, W), near the true one where it is loose; at times of no hem at all."""
+        truth, place, row = sample["segmentation"], hips_and_trunk(sample["keypoints"]), None
+        if decode(sample["attributes"], "hem") == LOOSE and rng.random() < self.recipe.rows:
+            row = hem_row(truth == labels.UPPER, truth)
+        if row is not None and place is not None:
+            row += rng.normal(0, ROW_NOISE * place[1])
+        return hem_plane(row, sample["keypoints"], truth.shape)
 
     def draw_twin(self, rng, two, number):
         """One of two draped people with different sleeves. two: generator that both share; number: 0 or 1."""
@@ -202,6 +227,7 @@ class SegmentationTask(PairTask):
             small(batch["parse_agnostic"]),
             small(batch["pose"]),
             batch["noise"],
+            small(batch["hem"]) if self.recipe.rows else None,
         )
         return x.contiguous(memory_format=torch.channels_last)
 
@@ -254,9 +280,17 @@ class SegmentationTask(PairTask):
             return torch.cat((x, real), 1), torch.cat((x, fake), 1), share
 
     def validation(self):
-        """As `PairTask.validation`, without noise."""
+        """As `PairTask.validation`, without noise, and with the planes of the hems that the averaged weights place."""
         samples = super().validation()
-        return samples | {"noise": torch.zeros(self.count(samples), 1, *self.size)}
+        nothing = torch.zeros(self.count(samples), 1, *self.size)
+        samples = samples | {"noise": nothing, "hem": F.interpolate(nothing, NETWORK_SIZE)}
+        if self.recipe.rows:
+            first = self.modules["ema"](self.inputs(samples), samples["attributes"]).argmax(1).numpy()
+            first = np.kron(first, np.ones((1, *(self.recipe.reduce,) * 2), np.uint8))
+            loose = [decode(code, "hem") == LOOSE for code in samples["attributes"].numpy()]
+            planes = [plane_of(*both) * known for *both, known in zip(first, samples["keypoints"].numpy(), loose)]
+            samples["hem"] = torch.from_numpy(np.stack(planes))[:, None]
+        return samples
 
     def for_validation(self, sample, rng):
         """With the hem of another garment, where the recipe trains for that."""
