@@ -239,6 +239,8 @@ def test_a_device_that_is_not_there(name, said, monkeypatch):
         (lambda: importlib.import_module("transformer").Translator.from_pretrained(5), "name"),
         (lambda: importlib.import_module("transformer").Translator.from_pretrained("everyday", device=5), "device"),
         (lambda: importlib.import_module("vton").TryOn.from_pretrained(None), "name_or_folder"),
+        (lambda: importlib.import_module("vton").TryOn.run(None, 5, "b"), "person"),
+        (lambda: importlib.import_module("vton").TryOn.run(None, "a", ["b"]), "garment"),
         (lambda: importlib.import_module("vton").TryOn.run(None, "a", "b", options="quick"), "options"),
         (lambda: importlib.import_module("vton").TryOn.run(None, "a", "b", seed="1"), "seed"),
         (lambda: importlib.import_module("vton").TryOn.run(None, "a", "b", mirror="no"), "mirror"),

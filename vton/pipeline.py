@@ -102,6 +102,8 @@ class TryOn:
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
+        for name, picture in (("person", person), ("garment", garment)):
+            expect(name, picture, photo.SOURCES, "a path, bytes, a PIL picture or an array")
         expect("options", options, (Options, type(None)), "an Options or None")
         expect_fields(Options, {name: value for name, value in changes.items() if value is not None})
         options = Options.of({**dataclasses.asdict(options or Options()), **changes})

@@ -20,6 +20,8 @@ from vton import joints
 # Formats that Pillow decodes by itself; others (EPS) would start foreign programs, and a damaged HEIC file ended the
 # whole process in libheif.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF")
+# What a picture may come as; None, where nothing was chosen, is told to the visitor.
+SOURCES = (str, Path, bytes, bytearray, memoryview, np.ndarray, Image.Image, type(None))
 HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")  # ISO/IEC 23008-12, annex B
 HEIC = "This is a HEIC picture, as phones save it, which cannot be read here; save or send it as JPEG."
 LONGEST = 4096
