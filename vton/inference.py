@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vton.attributes import LOOSE
 from vton.inputs.hem import plane_of
 from vton.networks import alias, alias_inference, flow, segmentation, warping
 from vton.rules.fit import FitExceptions, fit_control_points
@@ -61,21 +62,27 @@ class Warp:
 
 
 def place_hem(
-    network: nn.Module,
+    network: segmentation.SegmentationGenerator,
     inputs: Conditions,
     keypoints: np.ndarray,
+    hem: str,
     noise: Tensor | None = None,
     mirror_pose: Tensor | None = None,
 ) -> Tensor:
-    """S-hat of a garment with a loose hem, by a network that takes its place: the second of two answers, that is given
-    where the hem of the first one lies; see `vton.inputs.hem`. keypoints: (25, 3) in the pictures' pixels.
+    """S-hat, (1,H,W) int64 of 13 classes; where the hem is loose and the network takes its place, the second of two
+    answers, which is given where the hem of the first one lies; see `vton.inputs.hem`.
+
+    keypoints: (25, 3) in the pictures' pixels; hem: how it is worn, see `vton.attributes`; noise, mirror_pose: as in
+    `predict_segmentation`.
     """
     first = predict_segmentation(network, inputs, noise, mirror_pose)
+    if hem != LOOSE or not network.config.places_hem:
+        return first
     plane = plane_of(first[0].cpu().numpy(), keypoints)
     if not plane.any():
         return first
-    plane = torch.from_numpy(plane)[None, None].to(inputs.pose.device)
-    return predict_segmentation(network, replace(inputs, hem=plane), noise, mirror_pose)
+    tensor = torch.from_numpy(plane)[None, None].to(inputs.pose.device)
+    return predict_segmentation(network, replace(inputs, hem=tensor), noise, mirror_pose)
 
 
 def predict_segmentation(

@@ -144,7 +144,8 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """6 segmentation: S-hat (3.2), after the rules on sleeves and neckline."""
-    config = cast(segmentation.SegmentationGenerator, networks.segmentation).config
+    network = cast(segmentation.SegmentationGenerator, networks.segmentation)
+    config = network.config
     if r.options.hem == attributes.TUCKED and config.attributes < attributes.LENGTH:
         raise ValueError(NO_HEM)
     noise = mirror = None
@@ -160,10 +161,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     view = agnostic.hide_hem(parse, r.keypoints, groups["hem"]) if config.hides_hem else parse
     view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
     inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
-    if config.places_hem and groups["hem"] == attributes.LOOSE:
-        classes = inference.place_hem(networks.segmentation, inputs, r.keypoints, noise, mirror)
-    else:
-        classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)
+    classes = inference.place_hem(network, inputs, r.keypoints, groups["hem"], noise, mirror)
     carries = carries_neckline(r)
     result, sleeves = rules.apply_rules(
         rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view),

@@ -107,19 +107,17 @@ def predict_classes(
     them. The sample's own hem is added where it is known.
     """
     hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
-    config = cast(SegmentationGenerator, tryon.segmentation).config
+    network = cast(SegmentationGenerator, tryon.segmentation)
     if reads_attributes(tryon):
         groups = condition_groups(read_sample(tryon, sample)) if groups is None else groups
         groups = {**groups, "hem": hem}
         inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
-        if config.hides_hem:
+        if network.config.hides_hem:
             view = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"], hem)
             inputs = dataclasses.replace(inputs, parse_agnostic=labels_to_tensor(view, 13, inputs.pose.device))
     mirror_pose = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
     mirror = picture_to_tensor(mirror_pose, inputs.pose.device)
-    if config.places_hem and hem == LOOSE:
-        return inference.place_hem(tryon.segmentation, inputs, sample["keypoints"], mirror_pose=mirror)
-    return inference.predict_segmentation(tryon.segmentation, inputs, mirror_pose=mirror)
+    return inference.place_hem(network, inputs, sample["keypoints"], hem, mirror_pose=mirror)
 
 
 def finite_mean(values: list[float]) -> float | None:

@@ -58,6 +58,7 @@ class Answers(torch.nn.Module):
 
     def __init__(self, segmentation: np.ndarray):
         super().__init__()
+        self.config = replace(LITE.segmentation, places_hem=True)
         small = torch.from_numpy(segmentation)[None, None].float()
         self.classes = torch.nn.functional.interpolate(small, (256, 192))[:, 0].long()
         self.planes: list[torch.Tensor] = []
@@ -73,14 +74,26 @@ def test_the_second_look_is_given_where_the_first_hem_lies():
     picture, mask = torch.zeros(1, 3, h, w), torch.ones(1, 1, h, w)
     inputs = Conditions(picture, picture, picture, mask, parse_agnostic=torch.zeros(1, 13, h, w))
     network = Answers(segmentation)
-    inference.place_hem(network, inputs, keypoints)
+    inference.place_hem(network, inputs, keypoints, "loose")
     first, second = network.planes
     assert first.shape[1] == 0 and second.shape == (1, 1, 256, 192)
     away = (second[0, 0, :, 0].abs().argmin() + 0.5) / 256 * h - HEM
     assert abs(away) < 1.5
     network = Answers(np.where(segmentation == labels.BOTTOM, 0, segmentation))
-    inference.place_hem(network, inputs, keypoints)
+    inference.place_hem(network, inputs, keypoints, "loose")
     assert len(network.planes) == 1  # there is no hem to look at again
+
+
+@pytest.mark.parametrize(("hem", "takes_it"), [("tucked", True), ("", True), ("loose", False)])
+def test_there_is_one_look_at_a_hem_that_is_not_loose_or_whose_place_is_not_taken(hem, takes_it):
+    segmentation, keypoints = scalloped()
+    h, w = segmentation.shape
+    picture, mask = torch.zeros(1, 3, h, w), torch.ones(1, 1, h, w)
+    network = Answers(segmentation)
+    network.config = replace(network.config, places_hem=takes_it)
+    inputs = Conditions(picture, picture, picture, mask, parse_agnostic=torch.zeros(1, 13, h, w))
+    inference.place_hem(network, inputs, keypoints, hem)
+    assert len(network.planes) == 1
 
 
 def test_weights_that_knew_no_place_of_the_hem_begin_to_be_given_it(tmp_path):
@@ -105,6 +118,13 @@ def test_weights_that_knew_no_place_of_the_hem_begin_to_be_given_it(tmp_path):
             assert abs(np.abs(plane[:, 0]).argmin() - row) < 0.06 * SIZE[0]
     sum(task.terms(batch).values()).backward()
     assert model.conv1[0].weight.grad[:, 21].abs().sum() > 0
+
+
+def test_the_discriminator_sees_the_place_of_the_hem_too():
+    fields = {"width": 4, "attributes": True, "hem": True, "batch": 2, "reduce": 4, "discriminator": 4}
+    task = segmentation.SegmentationTask(segmentation.SegmentationRecipe(rows=1.0, gan=1.0, **fields))
+    terms = task.terms(task.batch(1, 0, 0, 1))
+    assert torch.isfinite(terms["adversarial"])
 
 
 def test_a_garment_on_a_form_is_narrower_and_worn_as_before():

@@ -117,10 +117,12 @@ class SegmentationTask(PairTask):
         self.sampler, self.val_sampler = samplers(recipe, NETWORK_SIZE)
         if recipe.flips and not self.sampler.draped:
             raise ValueError("Samples in twos are draped people: with flips, set draped above 0.")
-        model = self.set_model(SegmentationGenerator(network_config(recipe)))
+        config = network_config(recipe)
+        model = self.set_model(SegmentationGenerator(config))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:
-            critic = MultiScaleDiscriminator(21 + 13, recipe.discriminator, normalise=True)
+            channels = config.inputs + config.places_hem + config.classes
+            critic = MultiScaleDiscriminator(channels, recipe.discriminator, normalise=True)
             self.modules["discriminator"] = critic
             self.optimizers["discriminator"] = torch.optim.Adam(
                 critic.parameters(), lr=recipe.lr_d, betas=(recipe.beta1, 0.999)
@@ -135,10 +137,11 @@ class SegmentationTask(PairTask):
         """
         state = super().initial_state()
         for name, own in SegmentationGenerator(network_config(self.recipe)).state_dict().items():
-            if name.startswith("told.") or name == "conv1.0.weight":
+            if name.startswith("told."):
                 known = state.get(name, own[:, :0])
-                new = own[:, known.shape[1] :] * (name != "conv1.0.weight")
-                state[name] = torch.cat((known, new.to(known)), 1)
+                state[name] = torch.cat((known, own[:, known.shape[1] :].to(known)), 1)
+            elif name == "conv1.0.weight":
+                state[name] = F.pad(state[name], (0, 0, 0, 0, 0, own.shape[1] - state[name].shape[1]))
         return state
 
     def batch(self, step, micro, rank, world):
@@ -280,17 +283,22 @@ class SegmentationTask(PairTask):
             return torch.cat((x, real), 1), torch.cat((x, fake), 1), share
 
     def validation(self):
-        """As `PairTask.validation`, without noise, and with the planes of the hems that the averaged weights place."""
+        """As `PairTask.validation`, without noise and without the place of any hem."""
         samples = super().validation()
         nothing = torch.zeros(self.count(samples), 1, *self.size)
-        samples = samples | {"noise": nothing, "hem": F.interpolate(nothing, NETWORK_SIZE)}
-        if self.recipe.rows:
-            first = self.modules["ema"](self.inputs(samples), samples["attributes"]).argmax(1).numpy()
-            first = np.kron(first, np.ones((1, *(self.recipe.reduce,) * 2), np.uint8))
-            loose = [decode(code, "hem") == LOOSE for code in samples["attributes"].numpy()]
-            planes = [plane_of(*both) * known for *both, known in zip(first, samples["keypoints"].numpy(), loose)]
-            samples["hem"] = torch.from_numpy(np.stack(planes))[:, None]
-        return samples
+        return samples | {"noise": nothing, "hem": F.interpolate(nothing, NETWORK_SIZE)}
+
+    def answer(self, batch):
+        """The classes (B,H,W) that the averaged weights give, with a second look where they take the place of hems."""
+        network = self.modules["ema"]
+        classes = network(self.inputs(batch), batch["attributes"]).argmax(1)
+        if not self.recipe.rows:
+            return classes
+        large = np.kron(classes.numpy(), np.ones((1, *(self.recipe.reduce,) * 2), np.uint8))
+        loose = [decode(code, "hem") == LOOSE for code in batch["attributes"].numpy()]
+        planes = [plane_of(*both) * known for *both, known in zip(large, batch["keypoints"].numpy(), loose)]
+        second = batch | {"hem": torch.from_numpy(np.stack(planes))[:, None]}
+        return network(self.inputs(second), batch["attributes"]).argmax(1)
 
     def for_validation(self, sample, rng):
         """With the hem of another garment, where the recipe trains for that."""
@@ -300,7 +308,7 @@ class SegmentationTask(PairTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
-        answer = self.modules["ema"](self.inputs(batch), batch["attributes"]).argmax(1)
+        answer = self.answer(batch)
         target = self.target(batch)
         matrix = confusion(target.clamp(min=0).numpy(), answer.numpy(), (target >= 0).numpy(), 13)
         ious = dict(zip(labels.SEGMENTATION, iou(matrix)))
@@ -335,7 +343,7 @@ class SegmentationTask(PairTask):
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:6] for k, v in self.validation().items()}
-        answer = self.modules["ema"](self.inputs(batch), batch["attributes"]).argmax(1).numpy()
+        answer = self.answer(batch).numpy()
         k, rows = self.recipe.reduce, []
         for i in range(len(answer)):
             maps = [
