@@ -68,9 +68,9 @@ NEEDED = {
     "lab.tryon.evaluate warps": "",
     **dict.fromkeys(
         (
-            "benchmarks.alias", "benchmarks.decoding", "benchmarks.fuzz", "benchmarks.gan_page",
-            "benchmarks.gpu", "benchmarks.image", "benchmarks.insight", "benchmarks.kill", "benchmarks.load",
-            "benchmarks.mutants", "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors",
+            "benchmarks.alias", "benchmarks.decoding", "lab.checks.fuzz", "benchmarks.gan_page",
+            "benchmarks.gpu", "lab.checks.image", "benchmarks.insight", "lab.checks.kill", "benchmarks.load",
+            "lab.checks.mutants", "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors",
             "benchmarks.warp",
         ),
         "",
@@ -82,7 +82,7 @@ WITHOUT_OPTIONS = {
     "ui.tryon.example",
     "ui.first",
     "lab.translator.spelling",
-    "benchmarks.pins",
+    "lab.checks.pins",
 }
 SAME = {"vton.data.pack": "vton.data"}
 NUMBERS = ("nan", "inf", "-inf", "five", "", "1e999", "9" * 40)

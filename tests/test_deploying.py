@@ -17,8 +17,8 @@ from gradio_client import Client
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from benchmarks import image
-from benchmarks.image import ignored, instructions, lay_out, of_kind, tracked
+from lab.checks import image
+from lab.checks.image import ignored, instructions, lay_out, of_kind, tracked
 from training import assets
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,8 +1,8 @@
-"""Hostile input, a bounded part of `python -m benchmarks.fuzz`: an answer or one sentence, nothing else."""
+"""Hostile input, a bounded part of `python -m lab.checks.fuzz`: an answer or one sentence, nothing else."""
 
 import pytest
 
-from benchmarks import fuzz
+from lab.checks import fuzz
 
 
 @pytest.mark.slow

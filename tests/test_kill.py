@@ -1,4 +1,4 @@
-"""A killed training, a bounded part of `python -m benchmarks.kill`."""
+"""A killed training, a bounded part of `python -m lab.checks.kill`."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ def test_a_training_that_is_killed_or_meets_a_full_disk_ends_as_if_nothing_had_h
     command = [
         sys.executable,
         "-m",
-        "benchmarks.kill",
+        "lab.checks.kill",
         *["--kills", "2", "--full", "1", "--seed", "3", "--steps", "30"],
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

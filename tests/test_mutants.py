@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from benchmarks import mutants
-from benchmarks.mutants import MUTANTS
+from lab.checks import mutants
+from lab.checks.mutants import MUTANTS
 
 
 def test_every_mutant_has_its_one_place_and_tests_that_exist():
@@ -19,8 +19,8 @@ def test_every_mutant_has_its_one_place_and_tests_that_exist():
 
 
 CHECKED = """
-from benchmarks import mutants
-from benchmarks.mutants import Mutant
+from lab.checks import mutants
+from lab.checks.mutants import Mutant
 
 file, tests = "vton/rules/neckline.py", ("tests/vton/test_neckline.py",)
 wrong = Mutant(file, "ABOVE = 0.21", "ABOVE = 0.30", tests)

@@ -2,7 +2,7 @@
 
 from packaging.requirements import Requirement
 
-from benchmarks import pins
+from lab.checks import pins
 
 
 def test_bounds_and_environment_are_free_of_the_known_holes():

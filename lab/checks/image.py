@@ -1,4 +1,4 @@
-"""The container's image where there is no Docker: `python -m benchmarks.image --options "--index-url ..."`.
+"""The container's image where there is no Docker: `python -m lab.checks.image --options "--index-url ..."`.
 
 Follows the Dockerfile in a folder that becomes a root of its own (chroot): Debian's smallest system with a Python of
 this machine in place of the base image, then each step as it is written, as the user that it names. Starts the command
@@ -250,7 +250,7 @@ def measure(python: Path, options: str = "", keep: Path | None = None) -> dict[s
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    parser = CommandLine(prog="python -m benchmarks.image", description="The container's image, built in a chroot.")
+    parser = CommandLine(prog="python -m lab.checks.image", description="The container's image, built in a chroot.")
     parser.add_argument("--python", type=an_existing_folder, help="prefix of a Python; else that of the recipe")
     parser.add_argument("--options", default="", help="of pip: the recipe's build argument")
     parser.add_argument("--log", type=a_file_to_write(), help="a file for what the steps say")

@@ -1,11 +1,11 @@
-"""Wrong versions of the code that the tests have to notice: `python -m benchmarks.mutants`.
+"""Wrong versions of the code that the tests have to notice: `python -m lab.checks.mutants`.
 
 Each mutant of `mutants.json` changes one place of one module, as a slip of the pen could. In a copy of the project it
 is made by itself, and the tests that belong to the module run until one fails. A mutant that no test notices has
 survived: the tests are mended, not the list. Prints a line for each, and a Markdown table; the exit status is 1 if one
 survived.
 
-    python -m benchmarks.mutants --only warping agnostic     those whose module's path holds one of these words
+    python -m lab.checks.mutants --only warping agnostic     those whose module's path holds one of these words
 
 The libraries are imported once; each mutant runs in a fork of that process (Linux and macOS), so it costs seconds.
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 from training.arguments import CommandLine
 from training.command import one_sentence
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 300  # seconds of one mutant's tests; one that never ends is noticed, too
 
 
@@ -45,8 +45,10 @@ class Mutant:
 
 def read_mutants() -> list[Mutant]:
     """All of `mutants.json`: of each module the tests, with blanks between, and the changes."""
-    modules = json.loads((ROOT / "benchmarks" / "mutants.json").read_text(encoding="utf-8"))
-    return [Mutant(one["file"], *change, tuple(one["tests"].split())) for one in modules for change in one["changes"]]
+    modules = json.loads(Path(__file__).with_name("mutants.json").read_text(encoding="utf-8"))
+    return [
+        Mutant(one["file"], old, new, tuple(one["tests"].split())) for one in modules for old, new in one["changes"]
+    ]
 
 
 MUTANTS = read_mutants()

@@ -1,4 +1,4 @@
-"""Hostile input by the thousand: `python -m benchmarks.fuzz --minutes 60 --seed 1`, shared among the targets.
+"""Hostile input by the thousand: `python -m lab.checks.fuzz --minutes 60 --seed 1`, shared among the targets.
 
 Pictures in eight formats, archives, weights and configurations, texts, saved settings and requests to every endpoint of
 the page are mutated and handed to what reads them. Allowed are an answer of the right kind and one clear sentence
@@ -501,7 +501,7 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; the exit status is 1 if anything was found."""
-    parser = CommandLine(prog="python -m benchmarks.fuzz", description="Hostile input by the thousand.")
+    parser = CommandLine(prog="python -m lab.checks.fuzz", description="Hostile input by the thousand.")
     parser.add_argument("--target", choices=[*TARGETS, "all"], default="all")
     parser.add_argument("--seed", type=a_seed, default=1)
     parser.add_argument("--only", type=a_seed, metavar="SEED", help="repeat one attack")

@@ -1,4 +1,4 @@
-"""Declared bounds and installed versions against known holes, without a network: `python -m benchmarks.pins`.
+"""Declared bounds and installed versions against known holes, without a network: `python -m lab.checks.pins`.
 
 The list names what concerns this project: its own dependencies, and of what these bring what touches a visitor's input.
 It knows what it lists and no more; with a network, pip-audit asks the whole advisory database. The exit status is 1
@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Hole:
 
 def read_holes() -> list[Hole]:
     """All of `holes.tsv`, whose columns are the fields of a hole."""
-    with open(ROOT / "benchmarks" / "holes.tsv", encoding="utf-8", newline="") as file:
+    with open(Path(__file__).with_name("holes.tsv"), encoding="utf-8", newline="") as file:
         return [Hole(**row) for row in csv.DictReader(file, restval="", delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 

@@ -1,4 +1,4 @@
-"""A training that is killed again and again: `python -m benchmarks.kill --kills 100 --full 20 --seed 1`.
+"""A training that is killed again and again: `python -m lab.checks.kill --kills 100 --full 20 --seed 1`.
 
 A small training runs once undisturbed. Then the same training is killed (SIGKILL) at random moments and resumed until
 it ends, and again on a disk that is full at random moments (a limit on the size of files that may be written, so the
@@ -146,7 +146,7 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    parser = CommandLine(prog="python -m benchmarks.kill", description="Kill a training and resume it.")
+    parser = CommandLine(prog="python -m lab.checks.kill", description="Kill a training and resume it.")
     parser.add_argument("--kills", type=integer(), default=100)
     parser.add_argument("--full", type=integer(), default=20, help="how often the disk is full")
     parser.add_argument("--seed", type=a_seed, default=1)
