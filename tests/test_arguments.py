@@ -69,7 +69,7 @@ NEEDED = {
     **dict.fromkeys(
         (
             "benchmarks.alias", "benchmarks.decoding", "lab.checks.fuzz", "benchmarks.gan_page",
-            "benchmarks.gpu", "lab.checks.image", "benchmarks.insight", "lab.checks.kill", "benchmarks.load",
+            "benchmarks.gpu", "lab.checks.image", "benchmarks.insight", "lab.checks.kill", "lab.checks.load",
             "lab.checks.mutants", "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors",
             "benchmarks.warp",
         ),

@@ -1,4 +1,4 @@
-"""A crowd at the page, a bounded part of `python -m benchmarks.load`, and what counts as a mix-up there."""
+"""A crowd at the page, a bounded part of `python -m lab.checks.load`, and what counts as a mix-up there."""
 
 import io
 import zipfile
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import load
+from lab.checks import load
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""Long checks of the project: hostile input, killed trainings, wrong versions of the code, known holes, the image."""
+"""Long checks of the project: hostile input, killed trainings, wrong versions of the code, known holes, a crowd."""

@@ -1,4 +1,4 @@
-"""A crowd of visitors at one page: `python -m benchmarks.load --visitors 20 --seed 1`.
+"""A crowd of visitors at one page: `python -m lab.checks.load --visitors 20 --seed 1`.
 
 Starts `app.py` on a free port of this machine. Half of the visitors try on, half translate, all at once; of those who
 try on, one cancels, one reloads and one leaves in mid-run, in a browser. Every input carries a mark that only its own
@@ -370,7 +370,7 @@ def report(
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    parser = CommandLine(prog="python -m benchmarks.load", description="A crowd of visitors at one page.")
+    parser = CommandLine(prog="python -m lab.checks.load", description="A crowd of visitors at one page.")
     parser.add_argument("--visitors", type=integer(10, 1000), default=20, help="at least 10")
     parser.add_argument("--try-ons", type=integer(1, 1000), default=2, help="of each visitor who tries on")
     parser.add_argument("--translations", type=integer(1, 1000), default=6, help="of each visitor who translates")
