@@ -196,10 +196,10 @@ class ExperimentsView(View):
     def build(self) -> None:
         """Makes the components."""
         gr.Markdown(theme.text("lessons/experiments"), elem_classes="section")
-        self.run = gr.Button("Run the four experiments", variant="primary", scale=0, elem_id="experiments-run")
+        self.run = theme.component(gr.Button, "experiments-run")
         self.tables = gr.HTML(elem_id="experiments-found")
         gr.Markdown(theme.text("lessons/trophy"), elem_classes="section")
-        self.translate = gr.Button("Translate both", variant="primary", scale=0, elem_id="trophy-run")
+        self.translate = theme.component(gr.Button, "trophy-run")
         self.trophy = gr.HTML(elem_id="trophy-found")
 
     def wire(self) -> None:

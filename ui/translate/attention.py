@@ -194,9 +194,7 @@ class AttentionView(View):
                         "translate/lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
                     )
                     with gr.Column(visible=False, elem_id="bertviz-card") as self.bertviz_card:
-                        self.bertviz_view = gr.Radio(
-                            BERTVIZ, value="head", label="bertviz", container=False, elem_id="bertviz-view"
-                        )
+                        self.bertviz_view = theme.component(gr.Radio, "bertviz-view", BERTVIZ)
                         self.bertviz = gr.HTML(elem_id="bertviz", elem_classes="card")
                 with gr.Column(scale=2, min_width=300):
                     self._side()
@@ -205,58 +203,38 @@ class AttentionView(View):
 
     def _controls(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
-            self.kind = gr.Radio(
-                KIND_LABELS, value="cross", label="Who looks (attention)", scale=5, min_width=640, elem_id="kind"
-            )
-            self.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="layer")
-            self.head = gr.Dropdown(COMBINATIONS, value="mean", label="Head", scale=1, min_width=190, elem_id="head")
+            self.kind = theme.component(gr.Radio, "kind", KIND_LABELS)
+            self.layer = theme.component(gr.Dropdown, "layer")
+            self.head = theme.component(gr.Dropdown, "head", COMBINATIONS)
 
     def _side(self) -> None:
         """The small maps and how maps are drawn."""
-        self.look = gr.Radio(LOOKS, value="map", label="Shown as", elem_id="look")
+        self.look = theme.component(gr.Radio, "look", LOOKS)
         self.thumbs = theme.script_component(
             "translate/thumbnails.js", "thumbs", "thumbnails", "card", selected=[0, -1], stretch=False, change=None
         )
         gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
         with gr.Row(elem_classes="look-options"):
-            self.stretch = gr.Checkbox(
-                False, label="Stretch colours", info="Darkest at each map's maximum.", min_width=150, elem_id="stretch"
-            )
-            self.ends = gr.Checkbox(
-                False,
-                label="Hide start and end",
-                info="And padding; rows sum to 1 again.",
-                min_width=150,
-                elem_id="hide-ends",
-            )
-        self.threshold = gr.Slider(
-            0,
-            1,
-            value=0,
-            step=0.01,
-            label="Show weights from",
-            info="Smaller ones are left blank.",
-            elem_id="threshold",
-        )
-        self.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
+            self.stretch = theme.component(gr.Checkbox, "stretch")
+            self.ends = theme.component(gr.Checkbox, "hide-ends")
+        self.threshold = theme.component(gr.Slider, "threshold")
+        self.ablate = theme.component(gr.Button, "ablate-button")
         self.ablate_note = gr.HTML(elem_id="ablate-note")
 
     def _statistics(self) -> None:
         with gr.Accordion("What each head does", open=False, elem_id="head-statistics"):
             gr.Markdown(theme.text("translate/attention.statistics"), elem_classes="hint")
-            self.statistics = gr.Dataframe(
+            self.statistics = theme.component(
+                gr.Dataframe,
+                "statistics-table",
                 headers=STATISTICS + STEADY["cross"],
                 datatype=["str" if name == ROLE else "number" for name in STATISTICS + STEADY["cross"]],
-                label="Heads",
-                show_label=False,
-                interactive=False,
-                elem_id="statistics-table",
             )
 
     def _reasons(self) -> None:
         with gr.Accordion("Is attention an explanation?", elem_id="reasons"):
             gr.Markdown(theme.text("translate/attention.reasons"), elem_classes="hint")
-            self.reason = gr.Button("Compare with gradients and occlusion", size="sm", elem_id="reasons-button")
+            self.reason = theme.component(gr.Button, "reasons-button")
             self.reason_note = gr.HTML(elem_id="reasons-note")
             with gr.Row(visible=False) as self.reason_maps:
                 with gr.Column(min_width=320):

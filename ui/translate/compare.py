@@ -1,6 +1,7 @@
 """A part of What if: two texts, two models or two settings side by side."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,37 +99,18 @@ class SideInputs:
     """The fields of one of the two sides."""
 
     def __init__(self, side: str, services: Services) -> None:
-        name = side.lower()
-        self.text = gr.Textbox(label=f"Text {side}", lines=2, max_length=2000, elem_id=f"compare-text-{name}")
+        def field(kind: Callable[..., Any], key: str, *values: Any, **more: Any) -> Any:
+            label, own = f"{theme.COMPONENTS[key]['label']} {side}", f"{key}-{side.lower()}"
+            return theme.component(kind, key, *values, label=label, elem_id=own, **more)
+
+        self.text = field(gr.Textbox, "compare-text")
         with gr.Row():
-            self.model = gr.Dropdown(
-                services.translators(),
-                value=services.translation_model,
-                label=f"Model {side}",
-                allow_custom_value=services.local,
-                min_width=170,
-                elem_id=f"compare-model-{name}",
-            )
-            self.pair = gr.Dropdown(
-                [("English → German", "en-de")],
-                value="en-de",
-                label=f"Languages {side}",
-                min_width=170,
-                elem_id=f"compare-pair-{name}",
-            )
+            models, first = services.translators(), services.translation_model
+            self.model = field(gr.Dropdown, "compare-model", models, value=first, allow_custom_value=services.local)
+            self.pair = field(gr.Dropdown, "compare-pair")
         with gr.Row():
-            self.beam = gr.Slider(
-                1, 10, value=4, step=1, label=f"Beam size {side}", min_width=140, elem_id=f"compare-beam-{name}"
-            )
-            self.alpha = gr.Slider(
-                0,
-                2,
-                value=0.6,
-                step=0.1,
-                label=f"Length penalty {side}",
-                min_width=140,
-                elem_id=f"compare-alpha-{name}",
-            )
+            self.beam = field(gr.Slider, "compare-beam")
+            self.alpha = field(gr.Slider, "compare-alpha")
 
     @property
     def settings(self) -> list:
@@ -150,18 +132,14 @@ class Compare:
                 with gr.Column(min_width=300, elem_classes="card"):
                     self.inputs[side] = SideInputs(side, self.services)
         with gr.Row():
-            self.run = gr.Button("Compare", variant="primary", elem_id="compare-button")
-            self.it = gr.Button("What does “it” mean? Two sentences to try", size="sm", elem_id="compare-it")
+            self.run = theme.component(gr.Button, "compare-button")
+            self.it = theme.component(gr.Button, "compare-it")
         self.result = gr.HTML(elem_id="compare-result")
         with gr.Column(visible=False) as self.body:
             with gr.Row(elem_classes="attention-controls"):
-                self.kind = gr.Radio(
-                    KIND_LABELS, value="cross", label="Attention", min_width=280, elem_id="compare-kind"
-                )
-                self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="compare-layer")
-                self.head = gr.Dropdown(
-                    [("Mean over heads", MEAN)], value=MEAN, label="Head", min_width=140, elem_id="compare-head"
-                )
+                self.kind = theme.component(gr.Radio, "compare-kind", KIND_LABELS)
+                self.layer = theme.component(gr.Dropdown, "compare-layer")
+                self.head = theme.component(gr.Dropdown, "compare-head", [("Mean over heads", MEAN)], value=MEAN)
             with gr.Row():
                 for side in SIDES:
                     with gr.Column(min_width=300):

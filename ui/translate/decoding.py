@@ -161,14 +161,10 @@ class DecodingView(View):
         self.note = gr.HTML(elem_id="decoding-note")
         with gr.Column(elem_id="decoding-body") as self.body:
             with gr.Row(elem_classes="attention-controls"):
-                self.layer = gr.Dropdown([], label="Layer of the attention", min_width=150, elem_id="decoding-layer")
-                self.cache_layer = gr.Dropdown([], label="Layer of the cache", min_width=150, elem_id="cache-layer")
-                self.cache_head = gr.Dropdown(
-                    [("Sizes only", WHOLE_CACHE)],
-                    value=WHOLE_CACHE,
-                    label="Cached numbers of head",
-                    min_width=150,
-                    elem_id="cache-head",
+                self.layer = theme.component(gr.Dropdown, "decoding-layer")
+                self.cache_layer = theme.component(gr.Dropdown, "cache-layer")
+                self.cache_head = theme.component(
+                    gr.Dropdown, "cache-head", [("Sizes only", WHOLE_CACHE)], value=WHOLE_CACHE
                 )
             self.steps = theme.script_component(
                 "translate/decoding.js", "decode-view", "decoding-steps", attention=None
@@ -179,8 +175,8 @@ class DecodingView(View):
             with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as self.branch_card:
                 self.branch = gr.HTML(elem_id="branch")
                 with gr.Row():
-                    self.adopt = gr.Button("Show its steps", size="sm", min_width=150, elem_id="branch-adopt")
-                    self.back = gr.Button("Back to the translation", size="sm", min_width=150, elem_id="branch-back")
+                    self.adopt = theme.component(gr.Button, "branch-adopt")
+                    self.back = theme.component(gr.Button, "branch-back")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""

@@ -89,14 +89,8 @@ class Forcing:
         with gr.Accordion("A translation of yours: teacher forcing and loss per piece", open=False, elem_id="forcing"):
             gr.Markdown(theme.text("translate/forcing"), elem_classes="hint")
             with gr.Row(elem_classes="actions"):
-                self.text = gr.Textbox(
-                    label="Your translation",
-                    placeholder="Empty: the translation above",
-                    max_length=2 * MAX_CHARACTERS,
-                    scale=4,
-                    elem_id="forcing-text",
-                )
-                self.button = gr.Button("Compute the loss", scale=1, min_width=150, elem_id="forcing-button")
+                self.text = theme.component(gr.Textbox, "forcing-text", max_length=2 * MAX_CHARACTERS)
+                self.button = theme.component(gr.Button, "forcing-button")
             self.result = gr.HTML(elem_id="forcing-result")
 
     def wire(self) -> None:

@@ -122,20 +122,20 @@ class LayersView(View):
     def build(self) -> None:
         """Makes the components."""
         self.readings = gr.State([], time_to_live=STATE_SECONDS)  # a sentence at every moment of a training
-        self.question = gr.Radio(QUESTIONS, value="logit", label="Question", elem_id="layers-question")
+        self.question = theme.component(gr.Radio, "layers-question", QUESTIONS)
         self.about = gr.Markdown(theme.text("translate/layers.logit"), elem_classes="section", elem_id="layers-about")
         with gr.Row(visible=False) as self.training:
             entries = learning.choices(self.services.runs)
             first = entries[0][1] if entries else None
-            self.series = gr.Dropdown(entries, value=first, label="Training", min_width=180, elem_id="learning-series")
-            self.text = gr.Textbox(learning.SENTENCE, label="Sentence", scale=3, min_width=260, elem_id="learning-text")
-            self.read = gr.Button("Read it", variant="primary", min_width=100, elem_id="learning-read")
+            self.series = theme.component(gr.Dropdown, "learning-series", entries, value=first)
+            self.text = theme.component(gr.Textbox, "learning-text", learning.SENTENCE)
+            self.read = theme.component(gr.Button, "learning-read")
         self.note = gr.HTML(elem_id="layers-note")
         with gr.Row(visible=False, elem_classes="attention-controls") as self.controls:
-            self.place = gr.Slider(1, 2, value=1, step=1, label="Moment", scale=3, elem_id="learning-place")
+            self.place = theme.component(gr.Slider, "learning-place")
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
-            self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="layers-layer")
-            self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
+            self.layer = theme.component(gr.Dropdown, "layers-layer")
+            self.head = theme.component(gr.Dropdown, "layers-head")
         with gr.Column(visible=False) as self.map_card:
             self.map = theme.heat_map("lens-map")
         self.table = gr.HTML(elem_id="lens-table", elem_classes="card")

@@ -123,18 +123,12 @@ class OneHeadView(View):
 
     def _controls(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
-            self.kind = gr.Radio(
-                KIND_LABELS, value="cross", label="Attention", scale=2, min_width=340, elem_id="one-kind"
-            )
-            self.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="one-layer")
-            self.head = gr.Dropdown([], label="Head", scale=1, min_width=90, elem_id="one-head")
-            self.query = gr.Dropdown([], label="Word that asks (query)", scale=2, min_width=170, elem_id="one-query")
-            self.scale = gr.Checkbox(
-                True, label="Divide by √d_k", info="Off: the softmax saturates.", min_width=150, elem_id="one-scale"
-            )
-            self.mask = gr.Checkbox(
-                True, label="Mask", info="Off: a decoder looks ahead.", min_width=150, elem_id="one-mask"
-            )
+            self.kind = theme.component(gr.Radio, "one-kind", KIND_LABELS)
+            self.layer = theme.component(gr.Dropdown, "one-layer")
+            self.head = theme.component(gr.Dropdown, "one-head")
+            self.query = theme.component(gr.Dropdown, "one-query")
+            self.scale = theme.component(gr.Checkbox, "one-scale")
+            self.mask = theme.component(gr.Checkbox, "one-mask")
 
     def _order(self) -> None:
         """Positions, and two words swapped with and without them."""
@@ -143,13 +137,9 @@ class OneHeadView(View):
             self.positions = theme.heat_map("positions")
             gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
             with gr.Row():
-                self.first = gr.Dropdown(
-                    [], label="This word", min_width=140, elem_id="swap-first", elem_classes="own-words"
-                )
-                self.second = gr.Dropdown(
-                    [], label="and this one", min_width=140, elem_id="swap-second", elem_classes="own-words"
-                )
-                self.swap = gr.Button("Swap and translate", size="sm", min_width=160, elem_id="swap-button")
+                self.first = theme.component(gr.Dropdown, "swap-first")
+                self.second = theme.component(gr.Dropdown, "swap-second")
+                self.swap = theme.component(gr.Button, "swap-button")
             self.swap_result = gr.HTML(elem_id="swapped")
 
     def wire(self) -> None:

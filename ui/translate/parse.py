@@ -196,9 +196,7 @@ class TreeView(View):
         self.note = gr.HTML(elem_id="tree-note")
         with gr.Column(visible=False) as self.results:
             self.tree = theme.script_component("translate/parse_tree.js", "parse-tree", "parse-tree", "card")
-            self.brackets = gr.Textbox(
-                label="In brackets", lines=4, max_lines=20, interactive=False, buttons=["copy"], elem_id="tree-brackets"
-            )
+            self.brackets = theme.component(gr.Textbox, "tree-brackets")
 
     def wire(self) -> None:
         """Connect the components with the handlers below, and publish `/parse`."""

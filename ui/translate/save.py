@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from transformer.insight import interpret
-from ui import figures
+from ui import figures, theme
 from ui.heat_map import HeatMap
 from ui.kit import Views
 from ui.translate import exports
@@ -65,14 +65,12 @@ class SaveButton:
 
     def build_button(self) -> None:
         """The button."""
-        self.make = gr.Button("Save", size="sm", scale=0, min_width=70, elem_id="save-button")
+        self.make = theme.component(gr.Button, "save-button")
 
     def build_files(self) -> None:
         """The place of the files."""
         self.status = gr.HTML(visible=False, elem_id="save-status")
-        self.files = gr.File(
-            label="Files", file_count="multiple", interactive=False, visible=False, elem_id="saved-files"
-        )
+        self.files = theme.component(gr.File, "saved-files", visible=False)
 
     def wire(self, views: Views) -> None:
         """Connects the button, once all views have said what they save."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from ui import theme
 from ui.kit import QUICKLY
 from ui.services import Services
 from ui.translate.languages import model_for, pair_choices
@@ -20,84 +21,35 @@ class Settings:
 
     def languages(self) -> None:
         """The pair of languages and what turns it round."""
-        self.pair = gr.Dropdown(
-            [("English → German", "en-de")],
-            value="en-de",
-            label="Languages",
-            scale=0,
-            min_width=230,
-            container=False,
-            elem_id="pair",
-        )
-        self.swap = gr.Button("⇄ Swap", scale=0, min_width=100, elem_id="swap-languages")
+        self.pair = theme.component(gr.Dropdown, "pair")
+        self.swap = theme.component(gr.Button, "swap-languages")
 
     def model_and_search(self) -> None:
         """The model, and how it searches for a translation."""
         services = self.services
         with gr.Row():
-            self.model = gr.Dropdown(
+            self.model = theme.component(
+                gr.Dropdown,
+                "translation-model",
                 services.translators(),
                 value=services.translation_model,
-                label="Model",
                 info="Shipped with this page, a run of the Train tab, or OPUS-MT, downloaded once"
                 + ("; or type a folder or a name like Helsinki-NLP/opus-mt-en-de." if services.local else "."),
                 allow_custom_value=services.local,
-                elem_id="translation-model",
             )
-            self.search = gr.Radio(
-                SEARCHES,
-                value="beam",
-                label="Search",
-                info="Read back: each translation in the beam is also judged by how surely it leads back to your text.",
-                elem_id="search",
-            )
+            self.search = theme.component(gr.Radio, "search", SEARCHES)
         with gr.Row(visible=True) as self.beam_row:
-            self.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.", elem_id="beam")
-            self.alpha = gr.Slider(
-                0,
-                2,
-                value=0.6,
-                step=0.1,
-                label="Length penalty α",
-                info="0 favours short translations; the paper uses 0.6. Choosing languages sets what suits them.",
-                elem_id="alpha",
-            )
+            self.beam = theme.component(gr.Slider, "beam")
+            self.alpha = theme.component(gr.Slider, "alpha")
         with gr.Row(visible=False) as self.sampling_row:
             self._sampling()
-        self.n_best = gr.Slider(
-            1,
-            10,
-            value=4,
-            step=1,
-            label="Translations to show",
-            info="At most as many as the beam is wide.",
-            elem_id="count",
-        )
-        self.quick = gr.Checkbox(
-            False,
-            label="Quick",
-            info="Uses 8-bit arithmetic where the processor supports it, and only the words of the target language: "
-            "1.3 to 2 times as fast, and faster still if one translation is shown. A third to a half of long sentences "
-            "come out in other words, on average as good. Maps always use 32 bits.",
-            elem_id="quick",
-        )
+        self.n_best = theme.component(gr.Slider, "count")
+        self.quick = theme.component(gr.Checkbox, "quick")
 
     def _sampling(self) -> None:
-        self.temperature = gr.Slider(
-            0.1,
-            3,
-            value=1,
-            step=0.1,
-            label="Temperature",
-            info="Below 1 likely words gain, above 1 unlikely ones.",
-            elem_id="temperature",
-        )
-        self.top_k = gr.Number(
-            LIKELIEST, label="Among the k likeliest", info="0 = among all.", precision=0, minimum=0, elem_id="top-k"
-        )
-        self.seed = gr.Number(
-            0, label="Seed", info="The same seed draws the same.", precision=0, elem_id="sampling-seed"
-        )
+        self.temperature = theme.component(gr.Slider, "temperature")
+        self.top_k = theme.component(gr.Number, "top-k", LIKELIEST)
+        self.seed = theme.component(gr.Number, "sampling-seed")
 
     @property
     def values(self) -> list:

@@ -85,23 +85,15 @@ class TranslateTab(kit.View):
 
     def _actions(self) -> None:
         self.settings.languages()
-        self.run = gr.Button("Translate", variant="primary", scale=0, min_width=150, elem_id="translate-button")
-        self.cancel = gr.Button("Cancel", scale=0, min_width=90, visible=False, elem_id="translate-cancel")
-        self.turn = gr.Button("", size="sm", scale=0, min_width=120, visible=False, elem_id="better-pair")
+        self.run = theme.component(gr.Button, "translate-button")
+        self.cancel = theme.component(gr.Button, "translate-cancel", visible=False)
+        self.turn = theme.component(gr.Button, "better-pair", visible=False)
         self.status = gr.HTML(elem_id="translate-status", scale=4, min_width=200)
-        self.link = gr.Button("Copy link", size="sm", scale=0, min_width=90, elem_id="copy-link")
+        self.link = theme.component(gr.Button, "copy-link")
 
     def _boxes(self) -> None:
         with gr.Column(min_width=300):
-            self.source = gr.Textbox(
-                opening.TEXT,
-                label="Text",
-                lines=2,
-                max_lines=12,
-                placeholder="Write here; Shift + Enter translates.",
-                elem_id="source-text",
-                max_length=20_000,
-            )
+            self.source = theme.component(gr.Textbox, "source-text", opening.TEXT)
             self.count = gr.HTML(
                 None,
                 html_template='<span class="count"></span>',
@@ -110,9 +102,7 @@ class TranslateTab(kit.View):
                 elem_id="character-count",
             )
         with gr.Column(min_width=300):
-            self.target = gr.Textbox(
-                label="Translation", lines=2, max_lines=12, interactive=False, buttons=["copy"], elem_id="target-text"
-            )
+            self.target = theme.component(gr.Textbox, "target-text")
             gr.HTML(WORDS, elem_id="words-hint")
 
     def _folds(self) -> None:
@@ -127,16 +117,7 @@ class TranslateTab(kit.View):
                 elem_classes="notranslate",
             )
         with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold") as self.hypotheses_fold:
-            self.table = gr.Dataframe(
-                headers=["#", "translation", "score", "log p", "pieces", "way back"],
-                datatype=["number", "str", "number", "number", "number", "number"],
-                label="Select one to see it above and how it came about.",
-                interactive=False,
-                wrap=True,
-                column_widths=["7%", "39%", "14%", "14%", "12%", "14%"],
-                elem_id="n-best",
-                elem_classes="own-words",
-            )
+            self.table = theme.component(gr.Dataframe, "n-best")
         with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
             self.settings.model_and_search()
         self.limits = Limits(self.services)
@@ -144,16 +125,7 @@ class TranslateTab(kit.View):
     def _results(self) -> None:
         with gr.Row(elem_id="now-row"):
             self.now = gr.HTML(elem_id="now", scale=4, min_width=200)
-            self.sentence = gr.Dropdown(
-                [("1", 0)],
-                value=0,
-                label="Sentence",
-                visible=False,
-                container=False,
-                scale=2,
-                elem_id="sentence",
-                elem_classes="own-words",
-            )
+            self.sentence = theme.component(gr.Dropdown, "sentence", visible=False)
             self.save = SaveButton()
             self.save.build_button()
             self.tour = TranslateTour(self)

@@ -172,13 +172,11 @@ class ThroughView(View):
         self.note = gr.HTML(elem_id="through-note")
         with gr.Column(visible=False) as self.body:
             with gr.Row(elem_classes="attention-controls"):
-                self.place = gr.Dropdown(
-                    [], label="Piece that is read", min_width=150, elem_id="through-place", elem_classes="own-words"
-                )
-                self.step = gr.Dropdown([], label="Step of the translation", min_width=240, elem_id="through-step")
-                self.encoder_layer = gr.Dropdown([], label="Encoder layer", min_width=110, elem_id="through-encoder")
-                self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")
-                self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
+                self.place = theme.component(gr.Dropdown, "through-place")
+                self.step = theme.component(gr.Dropdown, "through-step")
+                self.encoder_layer = theme.component(gr.Dropdown, "through-encoder")
+                self.decoder_layer = theme.component(gr.Dropdown, "through-decoder")
+                self.head = theme.component(gr.Dropdown, "through-head")
             self.figure = theme.script_component("translate/through.js", "through", "through", "card", bars=None)
 
     def wire(self) -> None:

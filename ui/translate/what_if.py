@@ -170,7 +170,7 @@ class WhatIfView(View):
     def build(self) -> None:
         """Makes the components."""
         self.changes = gr.State(Changes(), time_to_live=STATE_SECONDS)
-        self.part = gr.Radio(PARTS, value="begin", label="What would become of the translation if", elem_id="what-if")
+        self.part = theme.component(gr.Radio, "what-if", PARTS)
         self.note = gr.HTML(elem_id="what-if-note")
         self.columns = {}
         with gr.Column(visible=False) as self.columns["begin"]:
@@ -185,7 +185,7 @@ class WhatIfView(View):
                     self._weight()
                 with gr.Column(scale=2, min_width=280, elem_classes="effect"):
                     self.list = gr.HTML(elem_id="edit-list")
-                    self.run = gr.Button("Translate again", variant="primary", elem_id="intervention-button")
+                    self.run = theme.component(gr.Button, "intervention-button")
                     self.outcome = gr.HTML(elem_id="intervention-result")
         with gr.Column(visible=False) as self.columns["sides"]:
             self.compare = Compare(self.tab, self.services)
@@ -193,10 +193,8 @@ class WhatIfView(View):
     def _beginning(self) -> None:
         gr.Markdown(theme.text("translate/what_if.begin"), elem_classes="section")
         with gr.Row(equal_height=True):
-            self.prefix = gr.Textbox(
-                label="Beginning", max_length=2000, scale=4, min_width=220, elem_id="prefix", placeholder="Ein"
-            )
-            self.force = gr.Button("Go on from here", scale=1, min_width=150, elem_id="prefix-button")
+            self.prefix = theme.component(gr.Textbox, "prefix")
+            self.force = theme.component(gr.Button, "prefix-button")
         self.continuation = gr.HTML(elem_id="prefix-result")
 
     def _switches(self) -> None:
@@ -205,30 +203,24 @@ class WhatIfView(View):
             "translate/head_switches.js", "switches", "head-switches", off=None, changes=None
         )
         with gr.Row():
-            self.matter = gr.Button("Which head matters?", size="sm", min_width=120, elem_id="matter-button")
-            self.restore = gr.Button("Undo all changes", size="sm", min_width=120, elem_id="restore-button")
+            self.matter = theme.component(gr.Button, "matter-button")
+            self.restore = theme.component(gr.Button, "restore-button")
         self.matter_note = gr.HTML(elem_id="matter-note")
 
     def _map(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
-            self.kind = gr.Radio(KIND_LABELS, value="cross", label="Map", min_width=330, elem_id="edit-kind")
-            self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="edit-layer")
-            self.head = gr.Dropdown([("All heads", ALL)], value=ALL, label="Head", min_width=120, elem_id="edit-head")
+            self.kind = theme.component(gr.Radio, "edit-kind", KIND_LABELS)
+            self.layer = theme.component(gr.Dropdown, "edit-layer")
+            self.head = theme.component(gr.Dropdown, "edit-head", [("All heads", ALL)], value=ALL)
         self.map = theme.heat_map("edit-map", clickable=True)
 
     def _weight(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
-            self.row = gr.Dropdown(
-                [("Every row", ALL)], value=ALL, label="Row (query)", min_width=150, elem_id="edit-row"
-            )
-            self.column = gr.Dropdown(
-                [], label="Column (key)", min_width=150, elem_id="edit-column", elem_classes="own-words"
-            )
-            self.weight = gr.Slider(0, 1, value=1, step=0.01, label="New weight", min_width=200, elem_id="edit-weight")
-            self.others = gr.Radio(
-                OTHERS, value=True, label="Other weights of the row", min_width=230, elem_id="edit-others"
-            )
-            self.add = gr.Button("Set this weight", min_width=140, elem_id="edit-add")
+            self.row = theme.component(gr.Dropdown, "edit-row", [("Every row", ALL)], value=ALL)
+            self.column = theme.component(gr.Dropdown, "edit-column")
+            self.weight = theme.component(gr.Slider, "edit-weight")
+            self.others = theme.component(gr.Radio, "edit-others", OTHERS)
+            self.add = theme.component(gr.Button, "edit-add")
         gr.Markdown(theme.text("translate/what_if.weight"), elem_classes="hint")
 
     def wire(self) -> None:
