@@ -13,7 +13,8 @@ from html import escape
 import cv2
 import numpy as np
 
-from transformer.insight.interpret import QuerySteps, is_end, word_numbers
+from transformer.insight.interpret import QuerySteps, is_end
+from transformer.text.verbatim import word_numbers
 from transformer.tokenizer import is_language_token
 from ui.translate.words import plain
 

@@ -107,8 +107,8 @@ def test_languages_set_the_length_penalty_that_suits_them(monkeypatch):
     german = CurrentTranslation(
         translation=SimpleNamespace(sentences=[SimpleNamespace(source_text="Ja.")]), pair="de-en", alpha=0.3
     )
-    assert compare.offer_pairs_b("everyday", german)[side.alpha] == 1.4
-    assert compare.offer_pairs_b("multi30k-en-de", german)[side.alpha] == 0.6
+    assert compare.offer_pairs("B", "everyday", german)[side.alpha] == 1.4
+    assert compare.offer_pairs("B", "multi30k-en-de", german)[side.alpha] == 0.6
     assert compare.show(german, "", "")[side.alpha] == 0.3  # what is shown was translated with it
     for pair, model, alpha in (("de-en", None, 1.4), ("en-de", None, 0.6), ("en-de", "multi30k-en-de", 0.6)):
         assert settings.take_pair(pair, model)[settings.alpha] == alpha

@@ -158,15 +158,6 @@ def test_neither_language_nor_stand_in_is_a_word(services, current):
     np.testing.assert_allclose(rests, found.encoder[..., [0, -1]].sum(-1).mean(-1), rtol=1e-5)
 
 
-def test_the_strongest_tie_is_between_two_words():
-    tokens = ["▁Bo", "n", "▁jour", "▁non"]
-    weights = np.array([[0.1, 0.9, 0, 0], [0.3, 0.2, 0.3, 0.2], [0, 0.25, 0.75, 0], [0.2, 0.2, 0.6, 0]], np.float32)
-    found = interpret.AttentionMap(weights, tokens, tokens, [1, 2, 3, 4], [1, 2, 3, 4])
-    assert interpret.strongest(found) == (0, 1) and interpret.strongest(found, apart=True) == (3, 2)
-    word = interpret.AttentionMap(weights[:2, :2], tokens[:2], tokens[:2], [0, 1], [0, 1])
-    assert interpret.strongest(word, apart=True) == (0, 1)
-
-
 def test_links_count_words_without_the_language():
     source, target = ["<2de>", "▁a", "▁bi", "cycle", "</s>"], ["▁ein", "▁Rad", "</s>"]
     value = figures.word_links(source, target, [1, 3, 0])

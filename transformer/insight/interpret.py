@@ -18,7 +18,6 @@ from transformer.insight.trace import record, teacher_forced
 from transformer.model import Gates, Transformer
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.search import TransformerDecoder
-from transformer.text.verbatim import word_numbers
 from transformer.tokenizer import is_language_token
 from transformer.translator import Attention, Translation, Translator
 
@@ -120,21 +119,6 @@ def attention_map(
     return AttentionMap(
         weights, [rows[i] for i in row_places], [columns[i] for i in column_places], row_places, column_places
     )
-
-
-def strongest(view: AttentionMap, apart: bool = False) -> tuple[int, int]:
-    """(row, column) of the largest weight of a map.
-
-    apart: of a map of the encoder, none within one word, and in a sentence of one word none of a token at its own
-    place, if there is any other.
-    """
-    weights = view.weights
-    if apart and weights.shape[1] > 1:
-        own = np.equal.outer(word_numbers(view.rows), word_numbers(view.columns))
-        own = np.equal.outer(view.row_places, view.column_places) if own.all() else own
-        weights = np.where(own, -1.0, weights)
-    row, column = np.unravel_index(weights.argmax(), weights.shape)
-    return int(row), int(column)
 
 
 @dataclass

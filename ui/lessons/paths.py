@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from transformer.insight import interpret
 from ui import theme
 from ui.translate.view import CurrentTranslation
@@ -58,7 +60,7 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
         part = interpret.attention_map(attention, "cross", layer, interpret.MEAN, without_ends=True)
     except ValueError:  # nothing but start and end
         part = interpret.attention_map(attention, "cross", layer, interpret.MEAN)
-    row, column = interpret.strongest(part)
+    row, column = np.unravel_index(part.weights.argmax(), part.weights.shape)
     whole = attention.cross[layer].mean(0)
     steps, read_tokens = len(attention.target_tokens), attention.source_tokens
     return {

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,17 @@ def describe(left: Side, right: Side) -> str:
     return decoding_figures.side_by_side(figures, words)
 
 
+def map_of(attention: Any, kind: str, layer: int, head: int) -> tuple[str, int, int | str]:
+    """The chosen map as `attention_map` takes it; a layer or head that the model does not have becomes its last one."""
+    layers, heads = getattr(attention, kind).shape[:2]
+    return kind, min(int(layer), layers - 1), interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+
+
 def draw_side(side: Side | None, kind: str, layer: int, head: int) -> dict | None:
-    """One side's map; a layer or head that its model does not have becomes its last one."""
+    """One side's map."""
     if side is None or side.attention is None:
         return None
-    layers, heads = getattr(side.attention, kind).shape[:2]
-    which = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
-    return draw_map(side.attention, kind, min(int(layer), layers - 1), which)
+    return draw_map(side.attention, *map_of(side.attention, kind, layer, head))
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
@@ -149,11 +154,10 @@ class Compare:
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         a, b = (self.inputs[side] for side in SIDES)
-        for side, offer in zip(SIDES, (self.offer_pairs_a, self.offer_pairs_b)):
-            own = self.inputs[side]
+        for side, own in self.inputs.items():
             hold(own.model.input, own.pair, name=f"hold_pairs_{side.lower()}")
             own.model.input(
-                offer,
+                partial(self.offer_pairs, side),
                 [own.model, self.tab.current],
                 [own.pair, own.alpha, self.result],
                 api_name=f"compare_pairs_{side.lower()}",
@@ -231,15 +235,7 @@ class Compare:
             updates[self.inputs[side].alpha] = self.services.length_penalty(model, "en-fr")
         return updates
 
-    def offer_pairs_a(self, model, current):
-        """The language pairs of A's new model."""
-        return self._offer_pairs("A", model, current)
-
-    def offer_pairs_b(self, model, current):
-        """The language pairs of B's new model."""
-        return self._offer_pairs("B", model, current)
-
-    def _offer_pairs(self, side: str, model: str, current: CurrentTranslation) -> dict:
+    def offer_pairs(self, side: str, model: str, current: CurrentTranslation) -> dict:
         """The language pairs of another model; those of the translation above, if the model has them; and the length
         penalty that suits them.
         """
@@ -305,9 +301,7 @@ class Compare:
             ]
             part = None
             if one.attention is not None:
-                layers, heads = getattr(one.attention, kind).shape[:2]
-                which = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
-                part = interpret.attention_map(one.attention, kind, min(int(layer), layers - 1), which)
+                part = interpret.attention_map(one.attention, *map_of(one.attention, kind, layer, head))
             value = dict(zip(head_line, rows[0]))
             answer = Answer(f"compare-{side.lower()}", f"Side {side}, {kind} attention", head_line, rows, value, part)
             caption = f"{one.translation.source_text} → {one.translation.text}"
