@@ -73,7 +73,7 @@ def released_folders(named: list[str]) -> dict[str, Path]:
     out = {}
     for entry in named + [one for one in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if one]:
         name, _, folder = entry.rpartition("=")
-        if not Path(folder).is_dir():
+        if not os.path.isdir(folder):
             raise Misuse(f"--released: there is no folder {folder}.")
         out[name or Path(folder).resolve().name] = Path(folder)
     return out

@@ -13,7 +13,7 @@ import os
 import time
 
 import psutil
-from playwright.sync_api import Page, Response, sync_playwright
+from playwright.sync_api import Error, Page, Response, sync_playwright
 
 from benchmarks.server import Server, chromium
 from training.arguments import CommandLine, a_number
@@ -100,7 +100,11 @@ def main(argv: list[str] | None = None) -> int:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(1000 * PATIENCE)
-        page.goto(server.address if server else options.address)
+        address = server.address if server else options.address
+        try:
+            page.goto(address)
+        except Error:
+            raise ValueError(f"No page answers at {address}; start it with `python app.py`.") from None
         page.get_by_role("tab", name="GAN", exact=True).click()
         pids = server.process.pid if server else os.getpid(), os.getpid()
         figures = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}

@@ -86,6 +86,7 @@ WITHOUT_OPTIONS = {
 }
 SAME = {"vton.data.pack": "vton.data"}
 NUMBERS = ("nan", "inf", "-inf", "five", "", "1e999", "9" * 40)
+LONG = "a" * 300  # more than a file's name can have
 WRONG = {
     "integer": (*NUMBERS, "1.5"),
     "a_number": NUMBERS[:-1],
@@ -94,8 +95,8 @@ WRONG = {
     "an_existing_file": ("MISSING", "FOLDER", ""),
     "an_existing_folder": ("MISSING", "FILE", ""),
     "something_existing": ("MISSING", ""),
-    "a_folder_to_write": ("FILE", "FILE/below", ""),
-    "a_file_to_write": ("FOLDER", "FILE/below", ""),
+    "a_folder_to_write": ("FILE", "FILE/below", "", "LINK", LONG),
+    "a_file_to_write": ("FOLDER", "FILE/below", "", "LINK", LONG),
     "a_boolean": ("perhaps", "2"),
 }
 
@@ -143,12 +144,13 @@ def test_every_module_that_runs_is_in_the_table():
 @pytest.mark.parametrize("name", NEEDED)
 def test_what_a_command_cannot_use_is_one_sentence_before_it_begins(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(devices, "present_devices", lambda: ["cpu"])
-    places = {one: str(tmp_path / one) for one in ("FILE", "FOLDER", "NEW", "MISSING")}
+    places = {one: str(tmp_path / one) for one in ("FILE", "FOLDER", "NEW", "MISSING", "LINK")}
     (tmp_path / "FILE").write_text("x")
     (tmp_path / "FOLDER").mkdir()
+    (tmp_path / "LINK").symlink_to("nowhere")
 
     def put(text):
-        return re.sub("FILE|FOLDER|NEW|MISSING", lambda found: places[found[0]], text)
+        return re.sub("|".join(places), lambda found: places[found[0]], text)
 
     needed = [put(word) for word in NEEDED[name].split()]
     tried = 0
@@ -164,7 +166,7 @@ def test_what_a_command_cannot_use_is_one_sentence_before_it_begins(name, tmp_pa
             said = capsys.readouterr()
             assert status == 2, (argv, status)
             assert said.err.startswith("error: ") and said.err.count("\n") == 1 and not said.out, (argv, said)
-            assert sorted(file.name for file in tmp_path.iterdir()) == ["FILE", "FOLDER"], argv
+            assert sorted(file.name for file in tmp_path.iterdir()) == ["FILE", "FOLDER", "LINK"], argv
             tried += 1
     assert tried or not re.search("--", NEEDED[name])
 
@@ -201,6 +203,13 @@ def test_a_model_that_there_is_not_is_one_sentence(name, tmp_path, monkeypatch, 
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1
     assert sorted(file.name for file in tmp_path.iterdir()) == ["FILE", "FOLDER"]
+
+
+def test_a_released_folder_with_an_impossible_name_is_one_sentence(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command("app")(["--released", LONG])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.startswith("error: --released: there is no folder") and said.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -295,6 +304,12 @@ def test_what_does_not_fit_into_memory_is_one_sentence(sizes, capsys):
     assert capsys.readouterr().err == "error: this does not fit into the memory; choose smaller numbers\n"
     with pytest.raises(RuntimeError, match="a fault"):
         one_sentence(lambda: (_ for _ in ()).throw(RuntimeError("a fault")))()
+
+
+def test_what_the_system_says_is_a_sentence_without_its_number(tmp_path, capsys):
+    assert one_sentence(lambda: (tmp_path / LONG).read_text() and None)() == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: File name too long: '") and len(said) < 250 and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("text, argument", [(5, "text"), (None, "text"), (["A dog.", 5], r"text\[1\]")])

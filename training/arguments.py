@@ -26,6 +26,13 @@ MOST_SEED = 2**63 - 1  # of torch's generators
 MOST_BEAM = 256  # hypotheses at each step; the papers have 4 and 21
 
 
+def in_words(error: OSError) -> str:
+    """What the system says, without its number, and of which file: one sentence."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.strerror}: '{str(error.filename)[:200]}'" if error.filename is not None else error.strerror
+
+
 class Misuse(ValueError):
     """A command line that cannot be used; the message is one sentence."""
 
@@ -152,6 +159,13 @@ def _writable(text: str) -> Path:
     if "\0" in text:
         _refuse("a name cannot hold the character 0")
     path = Path(text)
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            _refuse(f"'{text}' is a link that leads nowhere")
+    except OSError as error:
+        _refuse(in_words(error))
     present = next((one for one in (path, *path.absolute().parents) if one.exists()), Path("/"))
     if present != path and not present.is_dir():
         _refuse(f"'{present}' is a file, so nothing can be written below it")

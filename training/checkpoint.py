@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from training.task import Task
-from training.weights import fill
+from training.weights import fill, read_tensors
 
 PREFIX = "step-"
 
@@ -92,13 +92,17 @@ def save_checkpoint(
 def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Restores modules and optimizers of `task`; returns state.json and the random generators' states.
 
-    Raises ValueError with one sentence when the weights are of another network or size.
+    Raises ValueError with one sentence when a file is damaged, or the weights are of another network or size.
     """
-    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    models = load_file(folder / "model.safetensors")
+    try:
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        groups = state["param_groups"]
+    except (ValueError, LookupError, TypeError):
+        raise ValueError(f"state.json in '{folder.name}' is damaged; delete this checkpoint and resume.") from None
+    models = read_tensors(folder / "model.safetensors")
     for name, module in task.modules.items():
         fill(module, _below(models, name), f"the module '{name}' of this recipe")
-    tensors = load_file(folder / "optimizer.safetensors")
+    tensors = read_tensors(folder / "optimizer.safetensors")
     for name, optimizer in task.optimizers.items():
         values: dict[int, dict[str, Tensor]] = {}
         for key, value in tensors.items():
@@ -106,9 +110,9 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
             if key.startswith(name + "/") and key.count("/") == 2:
                 _, index, field = key.split("/")
                 values.setdefault(int(index), {})[field] = value
-        if name not in state["param_groups"]:
+        if name not in groups:
             raise ValueError(f"The checkpoint holds no state of the optimizer '{name}': it is of another recipe.")
-        optimizer.load_state_dict({"state": values, "param_groups": state["param_groups"][name]})
+        optimizer.load_state_dict({"state": values, "param_groups": groups[name]})
     generators = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith("generator/") and k.count("/") == 1}
     return state, generators
 
@@ -127,7 +131,7 @@ def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
 
 def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
     """One module's state_dict out of a checkpoint folder."""
-    state = _below(load_file(Path(checkpoint) / "model.safetensors"), module)
+    state = _below(read_tensors(Path(checkpoint) / "model.safetensors"), module)
     if not state:
         raise ValueError(f"The checkpoint '{Path(checkpoint).name}' holds no module named '{module}'.")
     return state

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, integer
+from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, in_words, integer
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
 from training.fork import fork
 from training.loop import TrainingError, fit, log_quietly
@@ -40,7 +40,9 @@ def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
     def explain(*args, **kwargs) -> int:
         try:
             return main(*args, **kwargs) or 0
-        except (ValueError, OSError, RunLockError, TrainingError) as error:
+        except OSError as error:
+            print(f"error: {in_words(error)}", file=sys.stderr)
+        except (ValueError, RunLockError, TrainingError) as error:
             print(f"error: {error}", file=sys.stderr)
         except (MemoryError, OverflowError, RuntimeError) as error:
             if not is_too_large(error):
@@ -164,7 +166,7 @@ def _work_and_tell(run: Run, *arguments: Any) -> None:
         _work(run, *arguments)
     except (ValueError, OSError) as error:
         if run.holds_lock and run.command() and not any(run.events()):
-            log_quietly(run, "failed", reason=str(error))
+            log_quietly(run, "failed", reason=in_words(error) if isinstance(error, OSError) else str(error))
         raise
 
 

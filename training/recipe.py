@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from training.arguments import MOST_SEED
+from training.arguments import MOST_SEED, expect_fields
 
 R = TypeVar("R", bound="Recipe")
 MOST = 10**9  # of a field that names no bound of its own
@@ -86,7 +86,8 @@ class Recipe:
         values: of the fields of its recipe.json, which names the task besides.
         changes: values that go before these.
 
-        Raises ValueError for a field that this recipe does not have: the run would go on as another one.
+        Raises ValueError for a value of another type, and for a field that this recipe does not have: the run would go
+        on as another one.
         """
         names = {field.name for field in dataclasses.fields(cls)}
         unknown = {name: value for name, value in values.items() if name not in names and name != "task"}
@@ -96,7 +97,12 @@ class Recipe:
                     f"The saved recipe has the field {name[:40]!r} ({str(value)[:40]!r}), which a {cls.__name__} does "
                     "not have; it is of another version or network, or was changed by hand."
                 )
-        return cls(**{**{name: value for name, value in values.items() if name in names}, **changes})
+        known = {name: value for name, value in values.items() if name in names}
+        try:
+            expect_fields(cls, known)
+        except TypeError as error:
+            raise ValueError(f"The saved recipe is damaged: {error}") from None
+        return cls(**{**known, **changes})
 
     def check(self) -> None:
         """Raises ValueError with one sentence when fields contradict each other."""

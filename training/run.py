@@ -143,7 +143,7 @@ class Run:
     def recipe(self) -> dict[str, Any]:
         """The fields of recipe.json; ValueError when the folder is not a run."""
         recipe = self._read("recipe.json")
-        if recipe is None:
+        if not isinstance(recipe, dict) or not isinstance(recipe.get("task"), str):
             raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.")
         return recipe
 
@@ -151,7 +151,7 @@ class Run:
         """What a file of the folder holds as JSON; None where it is missing or damaged."""
         try:
             return json.loads((self.folder / name).read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def command(self) -> dict[str, Any]:

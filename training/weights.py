@@ -57,16 +57,21 @@ def load_model(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if not file.is_file():
             raise ValueError(f"'{folder.name}' is not a model folder: {file.name} is missing.")
     config = load_config(folder)
-    try:
-        state = load_file(weights_file)
-    except Exception as error:  # of safetensors, of the system, and of torch where a header lies about its tensors
-        raise ValueError(
-            f"model.safetensors in '{folder.name}' is damaged or cut off; copy it again ({error})."
-        ) from None
+    state = read_tensors(weights_file)
     for name, value in state.items():
         if value.is_floating_point() and not torch.isfinite(value).all():
             raise ValueError(f"The weight '{name}' in '{folder.name}' is not finite; these weights are of no use.")
     return config, {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
+
+
+def read_tensors(file: Path) -> dict[str, Tensor]:
+    """The tensors of a .safetensors file. Raises ValueError with one sentence when it is damaged or cannot be read."""
+    try:
+        return load_file(file)
+    except Exception as error:  # of safetensors, of the system, and of torch where a header lies about its tensors
+        raise ValueError(
+            f"{file.name} in '{file.parent.name}' is damaged or cut off; copy it again ({error})."
+        ) from None
 
 
 def load_config(folder: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from gan.digits import Digits, read_digits
 from gan.parzen import APART, Score, squared_distances
 from training.arguments import CommandLine, a_file_to_write, a_seed, an_existing_folder, integer
 from training.command import one_sentence
+from training.files import write_atomic
 
 SAMPLES = 10_000
 CENTROIDS = 2000
@@ -100,7 +101,7 @@ def main(argv: list[str] | None = None) -> int:
             "seed": options.seed,
             "scores": {name: dataclasses.asdict(score) for name, score in scores.items()},
         }
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        write_atomic(options.json, json.dumps(report, indent=1) + "\n")
     return 0
 
 

@@ -35,6 +35,7 @@ from lab.tryon.segmentation import (
 from lab.tryon.synthetic import draw_pair
 from training.arguments import CommandLine, a_device, a_file_to_write, an_existing_file, an_existing_folder, integer
 from training.command import one_sentence
+from training.files import write_atomic
 from vton import inference, labels
 from vton.attributes import condition_groups
 from vton.data.pack import Pack
@@ -549,8 +550,7 @@ def main(argv: list[str] | None = None) -> int:
             tryon, options.pack, options.count, tuple(map(read_size, options.sizes)), not options.no_fit
         )
         if options.json:
-            options.json.parent.mkdir(parents=True, exist_ok=True)
-            options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            write_atomic(options.json, json.dumps(report, indent=1) + "\n")
     print(as_text(report) if options.kind == "table" else json.dumps(report, indent=1))
     return 0
 

@@ -36,6 +36,7 @@ from training.arguments import (
     integer,
 )
 from training.command import one_sentence
+from training.files import write_atomic
 from vton import labels
 from vton.contact_sheet import fit_into
 from vton.data.draped.draw import Drawing, Record, Studio, draw
@@ -352,6 +353,7 @@ def measure(tryon: TryOn, folder: Path, sheet: Path | None) -> dict[str, Rows]:
     if not systems:
         raise ValueError(f"There is no pair in '{folder.name}' that could be tried on; `pairs` makes some.")
     if sheet:
+        sheet.parent.mkdir(parents=True, exist_ok=True)
         cv2.imwrite(str(sheet), np.vstack(cells)[..., ::-1])
     return systems
 
@@ -390,7 +392,7 @@ def main(argv: list[str] | None = None) -> int:
     before = json.loads(arguments.before.read_text(encoding="utf-8")) if arguments.before else {}
     systems = measure(tryon, arguments.pairs, arguments.sheet)
     if arguments.json:
-        arguments.json.write_text(json.dumps(systems, indent=1) + "\n", encoding="utf-8")
+        write_atomic(arguments.json, json.dumps(systems, indent=1) + "\n")
     print(as_text(systems, before))
     return 0
 

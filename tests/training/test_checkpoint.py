@@ -13,6 +13,7 @@ from training.checkpoint import (
     latest_checkpoint,
     list_checkpoints,
     load_checkpoint,
+    module_state,
     prune,
     save_checkpoint,
 )
@@ -59,6 +60,18 @@ def test_what_is_loaded_is_what_was_saved(tmp_path):
     assert found.keys() == draws.keys() and all(torch.equal(found[name], draws[name]) for name in draws)
     with pytest.raises(ValueError, match="no state of the optimizer 'reader'"):
         load_checkpoint(folder, SimpleNamespace(modules={}, optimizers={"reader": other.optimizers["critic"]}))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
+@pytest.mark.parametrize("content", [b"", b"x" * 99, b"[]", b"{}"])
+def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path, name, content):
+    folder = save_checkpoint(tmp_path / "checkpoints", 12, task(1), {}, {})
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"^{name} in 'step-00000012' is damaged"):
+        load_checkpoint(folder, task(2))
+    if name == "model.safetensors":
+        with pytest.raises(ValueError, match=f"^{name} in 'step-00000012' is damaged"):
+            module_state(folder)
 
 
 def test_only_whole_checkpoints_are_found_and_the_newest_counts(tmp_path):

@@ -16,6 +16,8 @@ from lab.tryon.segmentation import evaluate_rules, evaluate_segmentation, region
 from lab.tryon.synthetic import draw_pair
 from vton import labels
 from vton.attributes import decode
+from vton.data.draped.body import Body
+from vton.data.draped.pack import Drapes
 from vton.data.draped.people import load_people
 from vton.data.pack import Pack, change_colours, main, pack
 from vton.data.samples import Sampler
@@ -124,11 +126,20 @@ def test_nothing_is_written_when_nothing_can_be_packed(folders, tmp_path):
 def test_missing_folder_and_foreign_file_are_one_sentence(tmp_path, capsys):
     assert main(["--people", str(tmp_path), "--out", str(tmp_path / "x.npz")]) == 2
     assert capsys.readouterr().err == f"error: '{tmp_path.name}' has no folder image.\n"
-    (tmp_path / "x.npz").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises((ValueError, FileNotFoundError), match="x.npz"):
-        Pack(tmp_path / "x.npz")
     with pytest.raises(FileNotFoundError, match="python -m vton.data"):
         Pack(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00", None])
+@pytest.mark.parametrize("read", [Pack, Drapes, Body.load])
+def test_what_is_no_packed_file_is_one_sentence(read, content, tmp_path):
+    file = tmp_path / "x.npz"
+    if content is None:  # whole, but of something else
+        np.savez(file, other=np.arange(3))
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"^'x.npz' is not a .* \("):
+        read(file)
 
 
 def test_samples_of_photographs_are_consistent(packed):

@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 import torch
 
-from lab.tryon.draping import panels
+from lab.tryon.draping import drape as drape_command
+from lab.tryon.draping import openings, pack, panels
 from lab.tryon.draping.drape import constraints, is_inside, two_panels
 from lab.tryon.draping.drawings import write_drawing
 from lab.tryon.draping.encode import encode
+from lab.tryon.draping.pack import PLACES
+from training import assets
 from vton.data.draped import draw
 from vton.data.draped.codec import decode
 from vton.data.draped.pack import TWINS, Drapes, is_validation
@@ -213,6 +216,25 @@ def test_a_file_of_an_older_form_is_refused_with_what_to_do(tmp_path):
     np.savez(tmp_path / "old.npz", **old, records=np.frombuffer(b"PK\x03\x04 and so on", np.uint8))
     with pytest.raises(ValueError, match=r"'old.npz' is not a file of drapes \(.*pack them again\)"):
         Drapes(tmp_path / "old.npz")
+
+
+def test_the_folder_of_a_packed_file_is_made(tmp_path):
+    np.savez(tmp_path / "studio.npz", mean=np.zeros(3))
+    for folder in PLACES:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "attributes.tsv").write_text("id\tmask\n")
+    folders = [word for name in ("records", "data", "openings") for word in (f"--{name}", str(tmp_path))]
+    file = tmp_path / "new" / "drapes.npz"
+    (tmp_path / "records").mkdir()
+    folders[1] = str(tmp_path / "records")
+    assert pack.main([*folders, "--studio", str(tmp_path / "studio.npz"), "--out", str(file)]) == 0
+    assert file.is_file()
+
+
+def test_nothing_is_made_for_a_folder_of_garments_that_is_none(tmp_path, capsys):
+    for main, more in ((openings.main, []), (drape_command.main, ["--body", str(assets.drapes_file())])):
+        assert main(["--data", str(tmp_path), "--out", str(tmp_path / "new"), *more]) == 2
+        assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow

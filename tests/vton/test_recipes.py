@@ -12,6 +12,7 @@ from lab.tryon.synthetic import draw_pair
 from training import Run, fit
 from training.weights import save_model
 from vton import labels
+from vton import train as command
 from vton.attributes import ATTRIBUTES, LENGTH, decode, encode
 from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE, person_skeleton
@@ -290,8 +291,12 @@ def test_a_batch_is_a_function_of_the_step_and_shared_between_processes():
 def test_rate_of_the_cosine_by_hand():
     recipe = parser.ParserRecipe(steps=110, warmup=10, schedule="cosine")
     assert [rate_factor(s, recipe) for s in (5, 10, 60, 110)] == pytest.approx([0.5, 1.0, 0.505, 0.01])
-    with pytest.raises(ValueError, match="schedule must be"):
-        rate_factor(50, replace(recipe, schedule="linear"))
+
+
+def test_a_schedule_that_there_is_not_is_refused_before_there_is_a_folder(tmp_path, capsys):
+    assert command.main(["parser", "--run", str(tmp_path / "new"), "--schedule", "linear"]) == 2
+    assert capsys.readouterr().err == "error: schedule must be 'constant' or 'cosine', but is 'linear'.\n"
+    assert not (tmp_path / "new").exists()
 
 
 def test_joint_maps_peak_at_the_joints_and_leave_missing_ones_out():

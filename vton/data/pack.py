@@ -7,10 +7,10 @@ A pack holds the encoded pictures, so it is small and quick to read: `python -m 
 --out FILE`. The layout of DIR is the one of the VITON-HD data set, with `person-mask/` and `carried/` beside it.
 """
 
+import contextlib
 import os
 import sys
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,21 @@ class Product:
     sleeves: str  # as in attributes.tsv, "" = not known
 
 
+@contextlib.contextmanager
+def only(kind: str, file: Path) -> Iterator[None]:
+    """Raises ValueError with one sentence for a file that is read here and is no `kind`."""
+    try:
+        yield
+    except Exception as error:  # numpy, zipfile and its decompressors have one of their own for every kind of damage
+        raise ValueError(f"'{file.name}' is not a {kind} ({error}).") from None
+
+
+def read_arrays(file: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, by name."""
+    with np.load(file, allow_pickle=False) as data:
+        return {key: data[key] for key in data.files}
+
+
 class PackedFile:
     """Arrays of one .npz file; of encoded pictures all of a kind one after the other, and where each ends.
 
@@ -62,12 +77,9 @@ class PackedFile:
         file = Path(file)
         if not file.is_file():
             raise FileNotFoundError(self.missing.format(f"'{file.name}'"))
-        try:
-            with np.load(file, allow_pickle=False) as data:
-                self.arrays = {key: data[key] for key in data.files}
+        with only(self.foreign, file):
+            self.arrays = read_arrays(file)
             self.read()
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"'{file.name}' is not a {self.foreign} ({error}).") from None
 
     def read(self) -> None:
         """Raises KeyError or ValueError for arrays of another kind of file."""

@@ -53,6 +53,12 @@ class PictureRecipe(Recipe):
     initial: str = setting("", "folder of trained weights to start from")
     validation: int = setting(32, "validation samples per evaluation")
 
+    def check(self) -> None:
+        """Also refuses a schedule that there is not."""
+        super().check()
+        if self.schedule not in ("constant", "cosine"):
+            raise ValueError(f"schedule must be 'constant' or 'cosine', but is '{self.schedule}'.")
+
 
 class PictureTask(Task):
     """Base of their tasks. `modules["model"]` is trained, `modules["ema"]` follows it and is exported."""
@@ -217,10 +223,8 @@ def rate_factor(step: int, recipe: PictureRecipe) -> float:
         return step / recipe.warmup
     if recipe.schedule == "constant":
         return 1.0
-    if recipe.schedule == "cosine":
-        progress = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-        return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
-    raise ValueError(f"schedule must be 'constant' or 'cosine', but is '{recipe.schedule}'.")
+    progress = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
 def generators(seed: int, step: int, micro: int, rank: int, world: int, count: int) -> list[np.random.Generator]:

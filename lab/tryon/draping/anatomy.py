@@ -203,6 +203,7 @@ def main(argv: list[str] | None = None) -> int:
     arrays = linear_model()
     count = len(model().bone_labels)
     arrays |= keypoints() | skins(arguments.bodies / "skins") | hair(arguments.bodies / "hair", arrays["mean"][:-count])
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(arguments.out, **arrays)
     print(f"Wrote {arguments.out.name}, {arguments.out.stat().st_size / 1e6:.1f} MB.")
     return 0

@@ -636,8 +636,8 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--count", type=integer(1), default=1500, help="records wanted")
     options.add_argument("--seed", type=integer(), default=1)
     arguments = options.parse_args(argv)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     body, rows = Body.load(arguments.body), garment_rows(arguments.data)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     log = arguments.out / "log.jsonl"
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
     attempts = {(line["garment"], line["seed"], line["round"]) for line in lines}

@@ -29,10 +29,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     options.add_argument("--out", type=a_folder_to_write, required=True, help="folder of masks")
     arguments = options.parse_args(argv)
+    rows = garment_rows(arguments.data)
     arguments.out.mkdir(parents=True, exist_ok=True)
     reader = TryOn.from_pretrained("tryon-lite").garment
     pictures = {folder: picture for folder, picture, _ in PLACES}
-    rows = garment_rows(arguments.data)
     for name, row, mask_file in rows:
         file = arguments.out / f"{row['id']}.png"
         if file.is_file():

@@ -20,6 +20,7 @@ from training.arguments import CommandLine, a_file_to_write, a_number, an_existi
 from training.command import one_sentence
 from vton.data.draped.draw import FEMALE_HAIR, MALE_HAIR
 from vton.data.draped.pack import ATTRIBUTES
+from vton.data.pack import only, read_arrays
 
 PLACES = {"garments": ("cloth", "cloth-mask"), "garments_more": ("image", "mask")}
 LOSSLESS = 101  # OpenCV's quality of WebP that keeps every pixel
@@ -66,16 +67,16 @@ def drawable_hair(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def pack(records: Path, data: Path, openings: Path, studio: Path, most: float | None, quality: int) -> dict:
     """The arrays of a packed file: all records, or as many as fit into `most` bytes, first one of each garment."""
-    with np.load(studio, allow_pickle=False) as file:
-        arrays = drawable_hair({key: file[key] for key in file.files})
+    with only("file of bodies", studio):
+        arrays = drawable_hair(read_arrays(studio))
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
     drapes: list[tuple[str, bytes]] = []
     garments: dict[str, tuple[bytes, bytes]] = {}
     size, rows = len(out.getvalue()) + OVERHEAD, garment_rows(data)
     for name, file in in_turn(sorted(records.glob("*.npz")), rows):
-        with np.load(file, allow_pickle=False) as record:
-            content = encode({key: record[key] for key in record.files})
+        with only("record of a drape", file):
+            content = encode(read_arrays(file))
         new = garments.get(name) or garment_of(name, data, openings, quality)
         size += len(content) + NAMES + (0 if name in garments else len(new[0]) + len(new[1]))
         if most and size > most:
@@ -121,6 +122,7 @@ def main(argv: list[str] | None = None) -> int:
     most = arguments.megabytes * 1e6 if arguments.megabytes else None
     quality = 75 if most else 92
     arrays = pack(arguments.records, arguments.data, arguments.openings, arguments.studio, most, quality)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(arguments.out, **arrays)
     count, kinds = len(arrays["worn"]), len(arrays["garments"])
     print(f"Packed {count} drapes of {kinds} garments, {arguments.out.stat().st_size / 1e6:.1f} MB.")

@@ -164,16 +164,16 @@ def test_a_stored_pair_is_measured(drapes, tee, tmp_path, capsys):
         "--pairs",
         str(tmp_path),
         "--sheet",
-        str(tmp_path / "s.png"),
+        str(tmp_path / "new" / "s.png"),
         "--json",
-        str(tmp_path / "f.json"),
+        str(tmp_path / "other" / "f.json"),
     ]
     assert exchange.main(words) == 0
-    systems = json.loads((tmp_path / "f.json").read_text())
+    systems = json.loads((tmp_path / "other" / "f.json").read_text())
     own, first = systems["try-on"]["4"], systems["picture A"]["4"]
     assert own["region IoU"] > 0.8 and own["warp misplaced"] < 15
     assert first["region IoU"] == 1 and first["garment"] > 2 * own["garment"]
-    assert cv2.imread(str(tmp_path / "s.png")).shape == (512, 4 * 384, 3)
+    assert cv2.imread(str(tmp_path / "new" / "s.png")).shape == (512, 4 * 384, 3)
     table = capsys.readouterr().out.splitlines()
     assert len(table) == 12 and f"{own['changed SSIM']:.3f}" in next(t for t in table if t.startswith("changed SSIM"))
 

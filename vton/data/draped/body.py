@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from vton.data.pack import only, read_arrays
+
 ARM_BONES = ("upperarm", "lowerarm", "wrist", "finger", "metacarpal")
 LEG_BONES = ("upperleg", "lowerleg")
 
@@ -36,9 +38,9 @@ class Body:
 
     @classmethod
     def load(cls, file: Path | str) -> Body:
-        """The model of a file that `anatomy` wrote."""
-        with np.load(file, allow_pickle=False) as data:
-            return cls({key: data[key] for key in data.files})
+        """The model of a file that `anatomy` wrote. Raises ValueError with one sentence for another file."""
+        with only("file of bodies", Path(file)):
+            return cls(read_arrays(Path(file)))
 
     def rest(self, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Vertices (V, 3) and joints (J, 3) at rest, arms spread; shape (K,), coefficients of the directions."""
