@@ -294,9 +294,8 @@ def test_gradient_times_input_is_the_slope_that_finite_differences_find(translat
     exact.model = copy.deepcopy(translator.model).double()
     found = interpret.gradient_times_input(exact, translation)
     pair = teacher_forced(exact, translation, 0, 0)
-    src, tgt, labels = pair.src, pair.tgt, pair.labels[None]
-    assert found.shape == (labels.shape[1], src.shape[1])
-    mask, step = key_mask(src, 0), 1e-5
+    src, step = pair.src, 1e-5
+    assert found.shape == (len(pair.labels), src.shape[1])
     with torch.no_grad():
         x = exact.model.embedding(src) * math.sqrt(exact.model.config.d_model)
         for source in (0, 3, src.shape[1] - 1):
@@ -304,7 +303,7 @@ def test_gradient_times_input_is_the_slope_that_finite_differences_find(translat
             for sign in (1, -1):
                 longer = x.clone()
                 longer[0, source] *= 1 + sign * step
-                ends.append(interpret._token_logprobs(exact.model, longer, mask, tgt, labels)[0])
+                ends.append(interpret._token_logprobs(exact.model, pair, longer, key_mask(src, 0))[0])
             np.testing.assert_allclose(found[:, source], ((ends[0] - ends[1]) / (2 * step)).numpy(), atol=1e-4)
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import causal_mask, key_mask
+from transformer.attention import key_mask
 from transformer.config import TransformerConfig
+from transformer.data import Batch
 from transformer.insight.trace import record, teacher_forced
 from transformer.model import Gates, Transformer
 from transformer.options import DEFAULTS, SearchOptions
@@ -244,10 +245,8 @@ def ablation(
     for row, (kind, layer, head) in enumerate(heads, 1):
         gates[kind][layer, row, head] = 0.0
     gate = Gates(**gates)
-    src, tgt, labels = (x.expand(len(heads) + 1, -1) for x in (pair.src, pair.tgt, pair.labels[None]))
-    encoded, _ = model.encode(src, pair.src_mask, gates=gate)
-    hidden, _, _ = model.decode(tgt, pair.tgt_mask, model.remember(encoded, pair.src_mask), gates=gate)
-    logprobs = model.project(hidden).float().log_softmax(-1).gather(-1, labels[..., None])[..., 0].sum(1)
+    source = _embedded(model, pair).expand(len(heads) + 1, -1, -1)
+    logprobs = _token_logprobs(model, pair, source, pair.src_mask, gates=gate).sum(1)
     change = (logprobs[1:] - logprobs[0]).cpu().numpy()
     arrays = {kind: np.zeros((config.layers(kind), config.heads), dtype=np.float32) for kind in KINDS}
     for (kind, layer, head), value in zip(heads, change):
@@ -356,17 +355,23 @@ def _rows_at_once(length: int, heads: int) -> int:
     return max(1, FLOATS // (heads * length * length))
 
 
-def _token_logprobs(
-    model: Transformer, x: Tensor, mask: Tensor, tgt: Tensor, labels: Tensor, at: Tensor | None = None
-) -> Tensor:
-    """Log-probability of every label, (B, T), from the source's scaled embeddings x (B, S, d_model) without positions.
+def _embedded(model: Transformer, pair: Batch) -> Tensor:
+    """(1, S, d_model), the source's scaled embeddings without positions."""
+    return model.embedding(pair.src) * math.sqrt(model.config.d_model)
 
-    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids; at (B,): of this label of each row alone,
-    (B,).
+
+def _token_logprobs(
+    model: Transformer, pair: Batch, x: Tensor, mask: Tensor, at: Tensor | None = None, gates: Gates | None = None
+) -> Tensor:
+    """Log-probabilities (B, T) of the target of one pair, read from B versions of its source.
+
+    x (B, S, d_model), embeddings as of `_embedded`; mask (B or 1, 1, 1, S), True = may be looked at; gates: factors of
+    the heads. at (B,): the one place in the target that each row is asked for; the answer is then (B,).
     """
-    encoded, _ = model.encode_embedded(x + model.positions[: x.shape[1]], mask)
-    tgt_mask = causal_mask(tgt.shape[1], x.device, model.config.neighbourhood)
-    hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(encoded, mask))
+    end = pair.tgt.shape[1] if at is None else int(at.max()) + 1  # no token depends on what follows it
+    tgt, labels = (ids[:, :end].expand(len(x), -1) for ids in (pair.tgt, pair.labels[None]))
+    encoded, _ = model.encode_embedded(x + model.positions[: x.shape[1]], mask, gates=gates)
+    hidden, _, _ = model.decode(tgt, pair.tgt_mask[..., :end, :end], model.remember(encoded, mask), gates=gates)
     if at is not None:  # the vocabulary is by far the widest layer, so only what is asked for is projected
         rows = torch.arange(len(at), device=at.device)
         hidden, labels = hidden[rows, at], labels[rows, at]
@@ -390,23 +395,19 @@ def gradient_times_input(
     """
     model = translator.model
     pair = teacher_forced(translator, translation, hypothesis, sentence)
-    src, tgt, labels, mask = pair.src, pair.tgt, pair.labels[None], pair.src_mask
     with torch.no_grad():
-        embedded = model.embedding(src) * math.sqrt(model.config.d_model)
-    length, parts = labels.shape[1], []
-    at_once = _rows_at_once(max(src.shape[1], length), model.config.heads)
-    for rows in torch.arange(length, device=src.device).split(at_once):
+        embedded = _embedded(model, pair)
+    length, parts = pair.tgt.shape[1], []
+    at_once = _rows_at_once(max(pair.src.shape[1], length), model.config.heads)
+    for rows in torch.arange(length, device=embedded.device).split(at_once):
         with torch.enable_grad():
-            # A copy of the sentence for every target token, so that one backward pass serves them all. No token
-            # depends on what follows it, so the target ends with the last one of these.
+            # A copy of the sentence for every target token, so that one backward pass serves them all.
             x = embedded.expand(len(rows), -1, -1).clone().requires_grad_()
-            end = int(rows[-1]) + 1
-            one = tgt[:, :end].expand(len(rows), -1), labels[:, :end].expand(len(rows), -1)
-            logprobs = _token_logprobs(model, x, mask.expand(len(rows), -1, -1, -1), *one, at=rows)
+            logprobs = _token_logprobs(model, pair, x, pair.src_mask, at=rows)
             (gradient,) = torch.autograd.grad(logprobs.sum(), x)
         parts.append((gradient * x.detach()).sum(-1))
         if report is not None:
-            report(end, length)
+            report(int(rows[-1]) + 1, length)
     return torch.cat(parts).float().cpu().numpy()
 
 
@@ -426,17 +427,15 @@ def occlusion(
     """
     model = translator.model
     pair = teacher_forced(translator, translation, hypothesis, sentence)
-    src, tgt, labels, whole = pair.src, pair.tgt, pair.labels[None], pair.src_mask
-    size = src.shape[1]
-    others = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
+    whole, size, length = pair.src_mask, pair.src.shape[1], pair.tgt.shape[1]
+    others = whole & ~torch.eye(size, dtype=torch.bool, device=whole.device)[:, None, None, :]
     masks = torch.cat((whole, others))  # row 0 sees all
-    embedded = model.embedding(src) * math.sqrt(model.config.d_model)
+    embedded = _embedded(model, pair)
     parts, count = [], 0
-    at_once = _rows_at_once(max(size, labels.shape[1]), model.config.heads)
-    at_once = max(1, min(at_once, FLOATS // (labels.shape[1] * model.config.vocab_size)))
+    at_once = _rows_at_once(max(size, length), model.config.heads)
+    at_once = max(1, min(at_once, FLOATS // (length * model.config.vocab_size)))
     for mask in masks.split(at_once):
-        x, tgt_rows, label_rows = (one.expand(len(mask), *one.shape[1:]) for one in (embedded, tgt, labels))
-        parts.append(_token_logprobs(model, x, mask, tgt_rows, label_rows))
+        parts.append(_token_logprobs(model, pair, embedded.expand(len(mask), -1, -1), mask))
         count += len(mask)
         if report is not None:
             report(count - 1, size)

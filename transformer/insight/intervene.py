@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.attention import MultiHeadAttention, attention_weights, causal_mask, key_mask
+from transformer.attention import MultiHeadAttention, attention_weights, key_mask
 from transformer.cache import ActiveHypotheses, KeyValue
 from transformer.insight.interpret import KINDS, text_of
 from transformer.model import Gates, Transformer
@@ -358,7 +358,7 @@ def follow(
     length, layers = len(labels), config.decoder_layers
     decoder = np.zeros((layers, config.heads, length, length), np.float32)
     cross = np.zeros((layers, config.heads, length, len(source_ids)), np.float32)
-    mask = causal_mask(length, neighbourhood=config.neighbourhood)[0, 0].numpy()
+    pair = translator.pair(source_ids, ids)
     logprobs, entropy, ranks, likely, last = [], [], [], [], config.bos
     for step, label in enumerate(labels):
         logits = state.step(torch.tensor([[last]], device=translator.device))[0, 0].float()
@@ -376,7 +376,7 @@ def follow(
     return Decoding(
         list(source_ids),
         list(ids),
-        translator.reads(source_ids, ids)[:length],
+        pair.tgt[0, :length].tolist(),
         finished,
         np.array(logprobs),
         np.array(entropy),
@@ -384,7 +384,7 @@ def follow(
         likely,
         decoder,
         cross,
-        mask,
+        pair.tgt_mask[0, 0, :length, :length].cpu().numpy(),
         state,
         stand_ins or {},
     )

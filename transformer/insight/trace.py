@@ -11,7 +11,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from transformer.attention import MultiHeadAttention, attention_weights, causal_mask, neighbourhood_mask
+from transformer.attention import MultiHeadAttention, attention_weights, neighbourhood_mask
 from transformer.data import Batch
 from transformer.model import FeedForward, Transformer
 from transformer.translator import Translation, Translator
@@ -163,7 +163,7 @@ def record_pass(model: Transformer, pair: Batch) -> Trace:
     (rows, columns), near, device = (len(target), len(source)), model.config.neighbourhood, source.device
     everywhere = torch.ones(rows, columns, dtype=torch.bool, device=device)
     nearby = neighbourhood_mask(columns, near or 2 * columns, device)[0, 0]
-    before = causal_mask(rows, device, near)[0, 0]
+    before = pair.tgt_mask[0, 0]
     encoder, decoder, x = [], [], source
     for layer in model.encoder:
         own = AttentionTrace(x, *norms[layer.attention_norm], layer.attention_norm, layer.attention, x, nearby)
