@@ -71,8 +71,7 @@ def read_digits(folder: Path | str) -> Digits:
 
 
 def centre(drawing: np.ndarray) -> Tensor:
-    """A drawn digit as MNIST has its own: its ink fitted into 20 x 20, and the middle of its mass in the middle of 28 x
-    28.
+    """A drawn digit as MNIST has its own: its ink fits into 20 x 20, and its centre of mass is that of 28 x 28.
 
     drawing: (H, W) uint8, 0 paper and 255 ink. Returns (784,) in [0, 1]. Raises ValueError when there is no ink.
     """

@@ -1,7 +1,7 @@
 """One visitor's game between a small generator and a small discriminator: step by step, back in time, never past NaN.
 
-A Laboratory holds everything itself, random numbers included: the same seed gives the same curves, and two of them
-never meet.
+A Laboratory holds everything itself, random numbers included: the same seed gives the same curves, and two do not
+interfere.
 """
 
 import copy

@@ -128,8 +128,8 @@ def _check_field(kind: str, name: str, value: Any, default: Any) -> None:
 def build(make: Callable[[], Module], state: dict[str, Tensor], what: str) -> Module:
     """A module with these weights, which is made only when every name and shape fits.
 
-    make: builds the module. Raises ValueError as `fill` does, before any memory is taken for weights that a hostile
-    configuration promises.
+    make: builds the module. Raises ValueError as `fill` does, before memory is taken for what a hostile configuration
+    promises.
     """
     try:
         with torch.device("meta"):

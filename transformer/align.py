@@ -61,8 +61,7 @@ def loss(guide: Tensor, first: Tensor, last: Tensor) -> Tensor:
     """Cross-entropy of two heads' weights against `guide` (B, T, S), summed over tokens, in nats.
 
     last (B, h, T, S): head 0 of the decoder's last layer is to look at the word that is to be written. first: the last
-    head of its first layer is to look at the word that was written before, which is easier, and says how far it has
-    got.
+    head of its first layer is to look at the word that was written before, which is easier and says how far it is.
     """
     ahead = guide * last[:, 0].float().clamp_min(1e-6).log()
     behind = guide[:, :-1] * first[:, -1, 1:].float().clamp_min(1e-6).log()

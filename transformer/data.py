@@ -152,7 +152,7 @@ class Batch:
         Neighbours in a batch are alike as their texts stand. A few that are written otherwise when they are drawn (with
         slips, or cut into smaller pieces) would pad all the others to twice their length.
 
-        part: tokens that could be computed in the time that one part more takes.
+        part: tokens that could be computed in the time that one more part takes.
         """
         if self.in_parts:
             return list(self.in_parts)
@@ -205,7 +205,7 @@ def alike(lengths: Sequence[int], part: int = PART["cpu"]) -> list[list[int]]:
     """Indices of sentences in parts of about equal length, so that padding and parts together cost least.
 
     lengths: tokens of each.
-    part: tokens that could be computed in the time that one part more takes.
+    part: tokens that could be computed in the time that one more part takes.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     ends = [n for n in range(1, len(order)) if lengths[order[n]] > lengths[order[n - 1]]] + [len(order)]

@@ -1,6 +1,4 @@
-"""`python -m transformer.export RUN OUT`: one checkpoint of a training run, or the mean of the last ones, as a model
-folder.
-"""
+"""`python -m transformer.export RUN OUT`: one checkpoint of a run, or the mean of the last ones, as a model folder."""
 
 import shutil
 import sys

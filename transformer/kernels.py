@@ -1,5 +1,4 @@
-"""Quick ways to compute what `transformer.attention` defines: torch's fused kernels, and products of a few rows on a
-CPU.
+"""Quick ways to compute what `transformer.attention` defines: torch's fused kernels, and small products on a CPU.
 
 Axes as there. A caller chooses the way; the numbers are the same but for rounding.
 """
@@ -44,7 +43,7 @@ def learns(x: Tensor) -> bool:
 def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
     """False on a CPU for learning, and for few keys in fp32: there the plain products of equation 1 are quicker.
 
-    The CPU's fused kernels are made for long sequences, and in bf16 have a backward pass seven times slower than in
+    The CPU's fused kernels are made for long sequences, and their backward pass is seven times slower in bf16 than in
     fp32.
 
     query (..., T, d_k), key (..., S, d_k).
@@ -135,8 +134,7 @@ def int8_products() -> Iterator[None]:
 
 
 def pack(weight: Tensor, start: int, stop: int) -> Tensor:
-    """Rows start to stop of a weight, laid out as oneDNN's products read it; made once, and anew when the weight
-    changes.
+    """Rows start to stop of a weight, laid out for oneDNN's products; made once, and again when the weight changes.
 
     On processors with AVX-512 that are not Intel's, torch's own products (by MKL) reach less than half of these.
     """
@@ -148,7 +146,7 @@ def pack(weight: Tensor, start: int, stop: int) -> Tensor:
 
 
 def pack_int8(weight: Tensor, bias: Tensor | None, start: int, stop: int) -> Any:
-    """Rows start to stop of a weight (m, n) and its bias (m,), as torch's products of 8 bits read them; kept as by
+    """Rows start to stop of a weight (m, n) and its bias (m,), laid out for torch's products of 8 bits; kept as by
     `pack`.
     """
     forms, version = _forms(weight), None if bias is None else bias._version
@@ -187,8 +185,7 @@ def _forms(weight: Tensor) -> dict:
 def can_pack(x: Tensor, weight: Tensor) -> bool:
     """True where oneDNN has the product: fp32 on an x86 CPU, without gradient or autocast, of a weight that is kept.
 
-    A weight that learns is none: fused optimizers change it without telling its version, and its packed form would be
-    stale.
+    Not one that learns: fused optimizers change it without raising its version, so its packed form would be stale.
     """
     return (
         x.device.type == "cpu"

@@ -237,7 +237,9 @@ def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int) -> Prefix:
     return Prefix(list(ids), total)
 
 
-MIN_ROWS_TO_SKIP = 16  # hypotheses together from which leaving some out makes a step shorter (docs/speed.md)
+# Hypotheses together from which leaving some out makes a step shorter. A margin of 1 nat gives up two in five: a search
+# then took 0.69 to 0.85 of the time on one thread and 0.9 on two, and with fewer hypotheses just as long.
+MIN_ROWS_TO_SKIP = 16
 # Numbers of which `largest` looks at the maximum first. It sorts V / BLOCK + count * BLOCK numbers; for 16,000 words
 # and a beam of 4 (count 8) that is least, among powers of two, at 32 and 64.
 BLOCK = 64

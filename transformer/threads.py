@@ -1,4 +1,4 @@
-"""How many threads a decoding step is worth.
+"""How many threads make a decoding step quickest.
 
 A step for a few hypotheses is a few hundred small products. Handing each to a second thread and waiting for it takes
 longer than the product itself, above all where the caller is not the program's main thread, as on the page.

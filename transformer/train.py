@@ -169,8 +169,7 @@ class TranslationTask(TransformerTask):
         return tokenizer
 
     def to_score(self, val: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """This direction's share of the `bleu` sentences: spread evenly over its validation pairs, always the same
-        ones.
+        """This direction's share of the `bleu` sentences, always the same, spread evenly over its validation pairs.
 
         Long ones are left out, since an untrained network goes on to the limit, and those with unknown characters.
         """
@@ -220,9 +219,7 @@ class TranslationTask(TransformerTask):
         return align.posterior(self.table, batch.src, rows) * (rows != PAD)[..., None]
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
-        """The smoothed loss that is minimised, the plain one, and that of guided alignment, in nats summed over target
-        tokens.
-        """
+        """The smoothed loss, the plain one and that of guided alignment, in nats, summed over target tokens."""
         if batch.dropout is not None:
             self.model.set_dropout(batch.dropout)
         return self.learning(batch)

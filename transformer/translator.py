@@ -162,7 +162,7 @@ def has_letters(text: str) -> bool:
 
 
 def read_pairs(header: dict) -> list[tuple[str, str]]:
-    """The (source, target) languages in a model's config.json. Raises `ValueError` where these are no pairs."""
+    """The (source, target) languages in a model's config.json. Raises `ValueError` where they are not pairs."""
     pairs = header.get("pairs")
     if not isinstance(pairs, list) or not all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) and one for one in pair)
@@ -770,9 +770,7 @@ class Translator:
         return replace(batch, tgt=torch.tensor([self.reads(source_ids, ids)])).to(self.device)
 
     def weights(self, source_ids: list[int], ids: list[int], encoding: Encoding | None = None) -> AttentionWeights:
-        """Every head's weights for one pair of sentences, in one teacher-forced pass; encoding: as in
-        `Transformer.attend`.
-        """
+        """Every head's weights in one teacher-forced pass over a pair; encoding: as in `Transformer.attend`."""
         pair = self.pair(source_ids, ids)
         with threads_for(self.model, max(pair.src.shape[1], pair.tgt.shape[1])):
             return self.model.attend(pair.src, pair.tgt, pair.src_mask, pair.tgt_mask, encoding)

@@ -14,7 +14,7 @@ CARD = "prose-card notranslate"  # cards stand in English, whatever the page spe
 
 
 def parts(card: str) -> tuple[str, str, str]:
-    """A card's first paragraph, what the model cannot do, and the rest, all Markdown; what it lacks is empty."""
+    """A card's first paragraph, what the model cannot do, and the rest, all Markdown; a part that it lacks is empty."""
     first, *sections = re.split(r"^(?=## )", card, flags=re.MULTILINE)
     failures = "".join(one for one in sections if one.startswith(FAILURES))
     rest = "".join(one for one in sections if not one.startswith(FAILURES))

@@ -67,7 +67,7 @@ def reading(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) ->
     """What to look at on a map. weights: (R, C), not negative; rows, columns: R and C tokens.
 
     Start, end, the language token and marks of punctuation are no words, unless there is nothing else; on a map of a
-    sentence at itself (rows and columns the same) the largest weight is one between two different words, if there are
+    sentence at itself (rows and columns the same) the largest weight lies between two different words, where there are
     two.
     """
     weights = np.asarray(weights, dtype=np.float64)

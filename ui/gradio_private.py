@@ -118,7 +118,7 @@ def next_events(queue: Any) -> tuple[list, bool, str] | None:
 
 
 def cache_of(page: gr.Blocks) -> Path:
-    """The folder whose files a page serves; they go with its cache."""
+    """The folder whose files the page serves; they are deleted with its cache."""
     return Path(page.GRADIO_CACHE)
 
 
@@ -188,11 +188,9 @@ def value_in(update: Any) -> Any:
 
 
 def hold(trigger: Callable, *dropdowns: gr.Dropdown, name: str) -> None:
-    """Closes the dropdowns in the browser, at once, when `trigger` fires; whoever brings their choices opens them
-    again.
+    """Closes the dropdowns in the browser at once when `trigger` fires; what updates their choices opens them.
 
-    Gradio's list of options ends in a script error where it stands open while its choices become fewer. name: of the
-    event.
+    An open list of options that becomes shorter ends in a script error of Gradio's. name: of the event.
     """
     update = "{__type__: 'update', interactive: false}"
     trigger(

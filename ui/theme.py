@@ -86,9 +86,7 @@ def script(*names: str) -> str:
 
 
 def head() -> str:
-    """HTML of the scripts: those that run at once, and those that the components built so far run, below what all of
-    them share.
-    """
+    """HTML of the scripts: those that run at once, what all share, and those of the components built so far."""
     bodies = ",\n".join(
         f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(read, names)) + "\n}"
         for key, names in _scripts.items()

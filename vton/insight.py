@@ -188,8 +188,7 @@ def _draw_grid(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
 
 
 def own_garment(r: TryOnResult) -> np.ndarray:
-    """The garment that the person wears in the photograph, cut out by the parse, (H, W, 4) uint8; record from "parse"
-    on.
+    """(H, W, 4) uint8, the garment that the person wears, cut out by the parse; record from "parse" on.
 
     Raises ValueError where the parse holds none.
     """

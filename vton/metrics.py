@@ -38,7 +38,7 @@ def confusion(truth: np.ndarray, answer: np.ndarray, valid: np.ndarray | None, n
 
 
 def iou(matrix: np.ndarray) -> np.ndarray:
-    """Intersection over union of each label out of a confusion matrix; NaN where a label occurs nowhere."""
+    """Intersection over union of each label from a confusion matrix; NaN where a label occurs nowhere."""
     overlap = np.diag(matrix).astype(np.float64)
     union = matrix.sum(0) + matrix.sum(1) - overlap
     return np.divide(overlap, union, out=np.full(len(overlap), np.nan), where=union > 0)
@@ -142,8 +142,7 @@ def sharpness(picture: np.ndarray, photograph: np.ndarray, mask: np.ndarray) -> 
     """Mean gradient magnitude of the picture over that of the photograph inside the mask: 1 = equally sharp, 0 = flat.
 
     picture, photograph (H, W, 3) uint8; mask (H, W) bool. The gradient is that of the mean of the three channels, by
-    central differences; pixels whose neighbours lie outside the mask do not count. NaN where nothing is left or nothing
-    varies.
+    central differences; pixels whose neighbours lie outside the mask do not count. NaN where nothing is left or varies.
     """
     inside = cv2.erode(np.asarray(mask, np.uint8), np.ones((3, 3), np.uint8), borderValue=0) > 0
     if not inside.any():

@@ -55,8 +55,7 @@ def label_png(label_map: np.ndarray, palette: np.ndarray) -> bytes:
 
 
 def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """The labels of a PNG as `label_png` writes it, of one with grey levels as labels, or of one in the palette's
-    colours.
+    """The labels of a PNG of `label_png`, of one whose grey levels are labels, or of one in the palette's colours.
 
     source: path or bytes; shape: (H, W) that it must have. Returns (H, W) uint8. Raises InputError with a sentence for
     another size, for unknown labels and for colours between two labels' colours (a picture that was scaled or saved as
@@ -166,8 +165,7 @@ def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, 
 
 
 def read_settings(source: Any) -> dict[str, Any]:
-    """The checked settings out of a zip or a settings.json (path or bytes): `options` (Options), `weights`, and the
-    rest.
+    """The checked settings of a zip or settings.json (path or bytes): `options` (Options), `weights` and the rest.
 
     Raises InputError with one sentence for a file that is neither.
     """

@@ -80,7 +80,7 @@ class TryOnResult:
 
     @property
     def alias_view(self) -> np.ndarray:
-        """I_a as ALIAS is given it (H, W, 3): the photograph, too, where it stays unchanged."""
+        """(H, W, 3), I_a as ALIAS is given it: with the photograph where that stays unchanged."""
         if self.unchanged is None:
             return self.agnostic
         return np.where(self.unchanged[..., None] > 127, self.person, self.agnostic)

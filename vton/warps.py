@@ -62,7 +62,7 @@ def grid_by(
 def grid_of(r: TryOnResult, size: tuple[int, int], smooth: bool = False) -> torch.Tensor:
     """The sampling grid (1,H,W,2) of a record's warp at any size (H, W); record from the stage "warp" on.
 
-    smooth: a spline is computed at a quarter of the size and enlarged, which nobody sees and is quicker.
+    smooth: a spline is computed at a quarter of the size and enlarged, which is quicker and looks the same.
     """
     if r.flow is not None:
         return flow_grid(torch.from_numpy(r.flow).permute(2, 0, 1)[None], size)

@@ -482,9 +482,7 @@ def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str
 
 
 def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
-    """Source ids grouped to words, without eos and language token: a piece that begins with the mark of a blank opens
-    one.
-    """
+    """Source ids by words, without eos and language token; a piece with the mark of a blank begins a word."""
     pieces = translator.tokenizer.pieces(ids)
     groups: list[list[int]] = []
     for place, (token, piece) in enumerate(zip(ids, pieces)):

@@ -569,8 +569,7 @@ def operate(
 ) -> Outcome:
     """Translates a sentence again with a changed model, and rates old and new translation with and without the change.
 
-    Raises `ValueError` with one sentence if the intervention does not fit or the sentence was copied without the
-    model.
+    Raises `ValueError` with one sentence if the intervention does not fit or the model never read the sentence.
     """
     entry, ids = translation.sentence_and_ids(sentence, hypothesis_number)
     source_ids = entry.source_ids

@@ -79,8 +79,7 @@ def logit_lens(
 
 
 def with_encoder_layers(model: Transformer, count: int) -> Transformer:
-    """The same network with the same weights whose encoder ends after `count` layers; 0 leaves embeddings and
-    positions.
+    """The same weights with an encoder that ends after `count` layers; 0 leaves embeddings and positions.
 
     Raises `ValueError` if the encoder has fewer layers.
     """

@@ -1,8 +1,8 @@
 """Labelled bracketing by the rules of EVALB (Sekine and Collins) under its parameter file COLLINS.prm.
 
 Words tagged as punctuation (, : `` '' .) are taken out, and phrases that then hold nothing; the outermost TOP is no
-phrase; ADVP and PRT are one label. Tags are not scored: the parser writes none. Which words are punctuation, the
-reference says.
+phrase; ADVP and PRT are one label. Tags are not scored, since the parser writes none; the reference says which words
+are punctuation.
 """
 
 from collections import Counter

@@ -34,7 +34,7 @@ def delinearise(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str]
     """The inverse: the tree, under TOP, that these tokens write over these words.
 
     tags: one for each word; by default each is XX, since the tokens say nothing of them. Raises `ValueError` with one
-    sentence for tokens that are no tree over just so many words.
+    sentence for tokens that are not a tree over exactly that many words.
     """
     open_phrases: list[tuple[str, list[Tree | Leaf]]] = [(TOP, [])]
     count = 0

@@ -57,9 +57,7 @@ class Parser(Translator):
     def __init__(
         self, model: Transformer, tokenizer: Tokenizer, symbols: Sequence[str], name: str = "this parser"
     ) -> None:
-        """symbols: the tokens of trees, as `linear.symbols` lists them. Raises `ValueError` if the vocabulary lacks
-        one.
-        """
+        """symbols: the tokens of trees, as of `linear.symbols`. Raises `ValueError` if the vocabulary lacks one."""
         super().__init__(model, tokenizer, [PAIR], name=name)
         self.symbols = Symbols(tokenizer, symbols, model.config.eos)
         self.starts, self.blank = word_starts(tokenizer).to(self.device), tokenizer.id(SPACE)
@@ -233,8 +231,7 @@ class Parser(Translator):
 
 
 def phrase_weights(attention: Attention, sentence: SentenceParse, hypothesis: int = 0, layer: int = -1) -> np.ndarray:
-    """How much the writing of each phrase, and of each word's leaf, looked at each word: (P + W, W), rows sum to 1 at
-    most.
+    """How much each phrase, and each word's leaf, looked at each word: (P + W, W), rows sum to 1 at most.
 
     Rows: the phrases in the order of `linear.phrases`, each the mean over its tokens, then the words. The mean over the
     heads of one layer's cross-attention, pieces of a word added up; what went to the end token is left out. attention:

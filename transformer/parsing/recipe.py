@@ -156,9 +156,7 @@ class ParseTask(TransformerTask):
         return guide * (tgt != PAD)[..., None]
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
-        """The smoothed loss that is minimised, the plain one, and that of guided attention, in nats, summed over
-        tokens.
-        """
+        """The smoothed loss, the plain one and that of guided attention, in nats, summed over tokens."""
         extra, read = {}, (batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         hidden = self.networks["model"](*read, project=False, cross=batch.guide is not None)
         if batch.guide is not None:

@@ -71,8 +71,8 @@ def usual_word(word: str, language: str, pieces: Callable[[str], float], first: 
     """One word of a sentence in capitals (`capitals`), or of one without, or any sentence's `first`.
 
     It keeps or gets its capital where the vocabulary then has it as one piece ("Paris"), in German where it needs fewer
-    pieces ("Krankenhaus"), and the first word wherever that takes no more. A form the vocabulary cannot write is not
-    chosen.
+    pieces ("Krankenhaus"), and the first word wherever that takes no more. No form is chosen that the vocabulary cannot
+    write.
     """
     lower = word.lower()
     upper = capitalise(lower)

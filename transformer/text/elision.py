@@ -1,5 +1,5 @@
-"""French elision: "le animal" is written "l'animal". A rule of spelling that a model with few examples of a word
-breaks.
+"""French elision: "le animal" is written "l'animal". A model that knows a word from few examples breaks this rule of
+spelling.
 
 Before a vowel the rule has hardly an exception. Whether an h is mute has to be known word by word, so the model's
 choice stands there, as it does before y.

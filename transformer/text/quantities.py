@@ -1,5 +1,4 @@
-"""Numbers, money, times and dates in the way of writing of another language: 1,200 and 1.200, $5 and 5 $, 7:15 pm and
-19:15 Uhr.
+"""Numbers, money, times and dates as another language writes them: 1,200 and 1.200, $5 and 5 $, 7:15 pm and 19:15 Uhr.
 
 They pass through a model as pieces that it copies (`verbatim`); here it is decided what such a piece says in the
 translation. What a text leaves open stays as it is, such as 10/3/2024 in English.

@@ -4,9 +4,8 @@ A model whose vocabulary has the pieces <x1> ... <x4> learns to copy them: in a 
 is the same on both sides gives way to one. In use, a visitor's e-mail address becomes <x1>, is copied, and comes back.
 For other models such text is taken out, and put back behind the word that the model's attention says it stood behind.
 
-What programs read always goes this way. Numbers, times and names are first left to the model, which inflects what is
-around them better if it can read them; a sentence whose translation has lost one (`misses`) is translated again
-with stand-ins.
+What programs read always goes this way. Numbers, times and names are left to the model at first, which then inflects
+their neighbours better; a sentence whose translation lost one (`misses`) is translated again with stand-ins.
 """
 
 import random
@@ -204,7 +203,7 @@ def mask(
 
 
 def _pair(extracts: Sequence[Extract], name: str) -> None:
-    """Notes for the closing tag at the end, and the tag that it closes, which words stand between them."""
+    """Notes which words stand between the closing tag at the end and the tag that it closes."""
     for one in reversed(extracts[:-1]):
         tag = _TAG_NAME.match(one.text)
         if one.opens and one.around is None and tag and tag[2] == name:

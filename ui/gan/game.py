@@ -49,9 +49,8 @@ def read_settings(dimensions: int, objective: str, k: Any, lr: Any, lr_d: Any, o
 class GameView(View):
     """One game: on the line, in the plane, or on the line beside the two losses (name "loss").
 
-    While a game runs, its script (`static/gan/play.js`) asks `frame` for one picture
-    after the other, beside the page's events: an event would take the browser twenty times as long as drawing the
-    picture does.
+    While a game runs, its script (`static/gan/play.js`) asks `frame` for one picture after the other, outside the
+    page's events: an event costs the browser twenty times what drawing the picture does.
     """
 
     dimensions = 1

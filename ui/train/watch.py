@@ -195,8 +195,8 @@ def thin(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple
 def chart(title: str, lines: dict[str, list[tuple[int, float]]], plans: tuple[str, ...] = (), note: str = "") -> dict:
     """Curves over steps for `static/train/chart.js`, which draws nothing where there are no lines.
 
-    Of more than `MOST_LINES` the first and those with the largest newest values are drawn; the others' values stand
-    below.
+    Of more than `MOST_LINES`, the first and those with the largest newest values are drawn; the values of the others
+    stand below.
 
     plans: names of lines that are plans or bounds; note: a line of text below.
     """

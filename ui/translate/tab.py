@@ -507,6 +507,7 @@ class TranslateTab(kit.View):
             self.status: messages.status("Your word, and what the model makes of it; all translations stand below."),
         }
 
+    @alerts("status")
     def choose_model(self, pair, model):
         """Fetch another model where it is not here yet, and offer its language pairs; the pair stays if it has it."""
         try:
@@ -516,10 +517,7 @@ class TranslateTab(kit.View):
             alert = messages.failure(error)
             yield {self.settings.model: self.services.translation_model, self.status: alert}
             return
-        try:
-            yield {**self.settings.offer_pairs(model, pair), self.status: ""}
-        except Exception as error:
-            yield {self.status: messages.failure(error)}
+        yield {**self.settings.offer_pairs(model, pair), self.status: ""}
 
     @alerts("status")
     def choose_pair(self, pair, model):

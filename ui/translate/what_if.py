@@ -91,7 +91,7 @@ def add_edit(intervention: Intervention, edit: Edit) -> Intervention:
 
 
 def edit_sentence(attention: Any, edit: Edit) -> str:
-    """An edit in words, with the tokens it is about."""
+    """An edit in words, with the tokens whose weights it sets."""
     columns = interpret.labels(attention, edit.kind)[1]
     head = "all heads" if edit.head is None else f"head {edit.head + 1}"
     row = "every row" if edit.row is None else f"row {edit.row + 1} ({query_names(attention, edit.kind)[edit.row]})"

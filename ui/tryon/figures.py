@@ -233,8 +233,7 @@ def map_from_canvas(name: str, text: str, width: int, height: int) -> np.ndarray
 
 
 def warp_overlay(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
-    """The person with the warped garment laid on and the uncovered part of the predicted cloth in orange, (H, W, 3)
-    uint8.
+    """(H, W, 3) uint8: the person with the warped garment laid on, in orange where predicted cloth is uncovered.
 
     cloth, mask: another warp than the record's.
     """

@@ -86,8 +86,7 @@ def check_inputs(person: str | None, garment: str | None, size: str, seed: float
 
 
 def look_at_person(path: str) -> tuple[str, list[str]]:
-    """Before running: what is seen of the person in a few words, and what makes the photo unsuited, none when all is
-    well.
+    """Before a run: what is seen of the person in a few words, and notes on what makes the photo unsuited.
 
     Raises InputError when it cannot be used.
     """
@@ -205,8 +204,8 @@ class Variant(NamedTuple):
 def compare(services: Services, result: Any, name: str, model: str | None = None) -> Iterator[Any]:
     """The variants of a comparison one by one, Progress in between, and the pasted baseline at last.
 
-    Nothing before the first stage that reads the changed options is repeated. Raises ValueError when there is no
-    finished result.
+    Nothing before the first stage that reads the changed options is repeated. Raises ValueError without a finished
+    result.
     """
     comparison = COMPARISONS[name]
     first: np.ndarray | None = None

@@ -110,7 +110,7 @@ def span(columns: np.ndarray) -> tuple[float, float]:
 
 
 def covered_bottom(shape: tuple[int, int], columns: np.ndarray, hem: float, length: float) -> np.ndarray:
-    """(H, W) bool, columns in which trousers may lie under the cloth over them: narrower on both sides the further up.
+    """(H, W) bool, where trousers may go on under the cloth, narrower on both sides the further up.
 
     columns: (W,) bool, where they are seen below it; hem: the row at which it ends; length: of the trunk in pixels.
     """

@@ -26,8 +26,7 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     """A sample of a draped person (`vton.data.samples.Sampler`) whose garment hangs lower or less low; as it is where
     the hem, a sleeve's beginning or a joint of the trunk is not seen, or the garment is tucked in.
 
-    Changes cloth, cloth_mask, segmentation and attributes; photograph and true warp are still those of the garment
-    before.
+    Changes cloth, cloth_mask, segmentation and attributes; photograph and true warp stay those of the old garment.
     """
     segmentation, mask = sample["segmentation"], sample["cloth_mask"][0]
     place, sleeves = hips_and_trunk(sample["keypoints"]), flat_sleeves(mask)

@@ -185,7 +185,7 @@ def _guided_filter(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float)
 
 
 def _by_grabcut(image: np.ndarray) -> np.ndarray:
-    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, the outline then drawn to the picture's edges."""
+    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, the outline then drawn along the edges in the picture."""
     H, W = image.shape[:2]
     w = min(W, GRABCUT_WIDTH)
     h = max(8, round(H * w / W))
@@ -238,8 +238,7 @@ class GarmentOnPerson(InputError):
 
 
 def check_kind(reading: Reading, image: np.ndarray) -> None:
-    """Raises InputError with one sentence for a picture that surely shows no upper garment, and GarmentOnPerson for a
-    person.
+    """Raises InputError with one sentence for what is surely no upper garment, and GarmentOnPerson for a person.
 
     image: (H, W, 3) uint8, as it was read. The reader judges the garment; the search for joints tells whether a
     person wears it.
@@ -265,7 +264,7 @@ def _shows_a_person(image: np.ndarray) -> bool:
 
 
 def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
-    """The mask of a reading drawn to the picture's edges: (H, W) bool, and how, "uniform" or "network".
+    """(H, W) bool, the mask of a reading, drawn along the edges in the picture; and how, "uniform" or "network".
 
     image: (H, W, 3) uint8, as it was read. A plain background gives the finer outline where it agrees with the network.
     Elsewhere GrabCut decides what the network left open, and a guided filter draws the line.

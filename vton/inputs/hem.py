@@ -16,8 +16,9 @@ REACH = 0.25  # how far from the hem the plane still tells the distance, in leng
 
 
 def hips_and_trunk(keypoints: np.ndarray) -> tuple[float, float] | None:
-    """Row of the hips and length of the trunk in pixels, of joints (25, 3); None where one is missing or the person is
-    not upright.
+    """Row of the hips and length of the trunk in pixels, of joints (25, 3).
+
+    None where one is missing or the person is not upright.
     """
     if not present(keypoints)[list(TRUNK)].all():
         return None

@@ -276,8 +276,8 @@ def _resize(image: np.ndarray, size: tuple[int, int], interpolation: str) -> np.
 def wide_blur(picture: np.ndarray, sigma: float, enough: float) -> np.ndarray:
     """Gaussian blur of (H, W) or (H, W, C), uint8 or float32; the same shape and type.
 
-    sigma, in pixels, is brought below twice `enough` on a smaller copy: the same to the eye, and up to a hundred times
-    quicker.
+    sigma, in pixels, is brought below twice `enough` on a smaller copy, which looks the same and is up to a hundred
+    times quicker.
     """
     factor = max(1, int(sigma // enough))
     if factor == 1:

@@ -103,8 +103,7 @@ def group_matrix(name: str) -> Tensor:
 
 
 def partial_cross_entropy(logits: Tensor, candidates: Tensor) -> Tensor:
-    """-log of the probability of a set of labels, (B,): what is known may leave several open; all of them means
-    nothing.
+    """(B,), -log of the probability of a set of labels: an example may leave several open; with all open it costs 0.
 
     logits (B, C); candidates (B, C), 1 for each label that may be true.
     """

@@ -37,8 +37,7 @@ def spline_matrix(n: int, height: int, width: int) -> Tensor:
     """(height*width, n*n) matrix that turns the control points' targets into the sampling grid.
 
     A thin-plate spline is linear in the targets Q: grid = [U, 1, x, y] L^-1 [Q; 0], where L = [[K, A], [A^T, 0]]
-    (Bookstein 1989), K_ij = U(|p_i - p_j|) and A = [1, x, y]. All but Q is known in advance: one matrix product
-    remains.
+    (Bookstein 1989), K_ij = U(|p_i - p_j|) and A = [1, x, y]. All but Q is known in advance, which leaves one product.
     """
     points = control_grid(n).double().numpy()
     count = len(points)

@@ -245,7 +245,7 @@ def mask_box(mask: np.ndarray) -> np.ndarray:
 
 
 def random_window(box: np.ndarray, size: tuple[int, int], second: bool, rng: np.random.Generator) -> np.ndarray:
-    """A window of the shape of `size` (H, W) around a box, a little moved; a second look sees it more exactly."""
+    """A window with the proportions of `size` (H, W) around a box, shifted a little: what a second look sees closer."""
     width, height = box[2] - box[0], box[3] - box[1]
     scale = max(width / size[1], height / size[0]) * np.exp(rng.normal(0.08, 0.05 if second else 0.14))
     stretch = np.exp(rng.normal(0, 0.03 if second else 0.07))

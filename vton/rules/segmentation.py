@@ -20,8 +20,7 @@ def apply_rules(
     sleeves: str = "auto",
     neckline: str = "auto",
 ) -> tuple[np.ndarray, str]:
-    """The predicted segmentation after the rules, and the sleeves that were given to arms which showed others ("" =
-    none).
+    """The predicted segmentation after the rules, and the sleeves that it was given instead of its own ("" = none).
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; attributes: what was read of the garment, see
     `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"

@@ -13,8 +13,8 @@ def rasterise(
     """The nearest triangle at every pixel's centre.
 
     corners (F, 3, 3) float32: x and y in pixels (the first pixel's centre is at 0, 0), and depth, smaller = nearer;
-    size (H, W); solid: of triangles (n,) and weights (n, 3), which places (n,) bool are no holes in a texture. Depth
-    and weights are linear on the screen, which is exact enough for triangles of a few pixels.
+    size (H, W); solid: from triangles (n,) and weights (n, 3) to (n,) bool, False in a hole of the texture. Depth and
+    weights are linear on the screen, which is exact enough for triangles of a few pixels.
     Returns face (H, W) int64, -1 where there is none; weights (H, W, 3) float32 of its corners.
     """
     height, width = size
