@@ -24,7 +24,7 @@ BACK = 0.25
 def losses_of_ids(
     model: Transformer, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], tokens: int = TOKENS
 ) -> list[tuple[float, int]]:
-    """For each (source, target) of ids without eos: -log p(target | source) in nats, and the target's length with eos."""
+    """For each (source, target) of ids without eos: -log p(target | source) in nats, the target's length with eos."""
     own, device = model.config, next(model.parameters()).device
     results = [(0.0, 0)] * len(pairs)
     data = ParallelData(list(pairs))

@@ -185,7 +185,7 @@ def _guided_filter(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float)
 
 
 def _by_grabcut(image: np.ndarray) -> np.ndarray:
-    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, the outline then drawn along the edges in the picture."""
+    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, its outline then drawn along the edges."""
     H, W = image.shape[:2]
     w = min(W, GRABCUT_WIDTH)
     h = max(8, round(H * w / W))

@@ -264,7 +264,7 @@ def _blur(picture: np.ndarray, inside: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def _of_face(pixels: np.ndarray) -> np.ndarray:
-    """(n,3) uint8 of a face -> CIELAB (m,3) without its darkest part (hair, glasses, lips) and its brightest (glare)."""
+    """(n,3) uint8 of a face -> CIELAB (m,3) without its darkest (hair, glasses, lips) and brightest parts (glare)."""
     own = _lab(pixels[None])[0]
     low, high = np.percentile(own[:, 0], [30, 95])
     return own[(own[:, 0] >= low) & (own[:, 0] <= high)]
