@@ -20,7 +20,7 @@ from vton.data.lengths import with_length
 from vton.data.pack import Pack
 from vton.data.pairs import centre_on_canvas
 from vton.data.samples import SOURCES, Sampler
-from vton.data.sleeve_cuts import with_straps
+from vton.data.sleeve_cuts import with_armholes, with_straps
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.agnostic import hide_hem
@@ -149,11 +149,11 @@ def pairs(sampler: Sampler, source: str, seed: int, count: int) -> Iterator[dict
 
 def alterations(count: int, size: tuple[int, int]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """(what was done, sample) of `count` draped validation people whose garment is made longer or shorter, or cut down
-    to a top on straps, flat and worn alike; those are left out for whom it cannot be done.
+    to a top on straps, flat and worn alike, or ends at the shoulders; those are left out for whom it cannot be done.
     """
     for number, sample in enumerate(pairs(validation_sampler(None, size), "draped", SEED, count)):
         rng = np.random.default_rng([SEED, number])
-        for name, alter in (("other length", with_length), ("straps", with_straps)):
+        for name, alter in (("other length", with_length), ("straps", with_straps), ("armholes", with_armholes)):
             other = alter(sample, rng)
             if other is not sample:
                 cloth, mask = centre_on_canvas(other["cloth"], other["cloth_mask"][0], size)

@@ -73,8 +73,8 @@ def test_rows_are_found_where_they_were_before():
 @pytest.fixture(scope="module")
 def changes():
     """(sample, the same with another length) of draped people whose garment could be given one."""
-    pairs = altered(with_length, 22)
-    assert len(pairs) >= 8
+    pairs = altered(with_length, 36)
+    assert len(pairs) >= 13
     return pairs
 
 

@@ -42,6 +42,17 @@ def test_a_lock_that_touches_the_head_stays():
     np.testing.assert_array_equal(tidy(parse, points), parse)
 
 
+def test_the_edge_of_a_high_collar_is_no_face():
+    parse, points = person()
+    parse[60:66, 86:106] = labels.NECK_LIP
+    marked = parse.copy()
+    marked[64:66, 84:108] = FACE
+    tidied = tidy(marked, points)
+    assert not (tidied[60:] == FACE).any() and np.array_equal(tidied[:60], parse[:60])
+    marked[60:66, 86:106] = FACE  # a chin that reaches down to the collar
+    np.testing.assert_array_equal(tidy(marked, points)[60:64], marked[60:64])
+
+
 def test_hair_without_a_face_stays():
     parse, points = person()
     parse[parse == FACE] = 0

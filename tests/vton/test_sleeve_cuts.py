@@ -1,12 +1,21 @@
 """Sleeves cut from draped garments, flat and worn alike."""
 
+import cv2
 import numpy as np
 import pytest
 
 from tests.vton.draped_samples import SIZE, altered
 from vton import labels
 from vton.attributes import decode
-from vton.data.sleeve_cuts import flat_places, flat_sleeves, flat_straps, length_read, with_cut_sleeves, with_straps
+from vton.data.sleeve_cuts import (
+    flat_places,
+    flat_sleeves,
+    flat_straps,
+    length_read,
+    with_armholes,
+    with_cut_sleeves,
+    with_straps,
+)
 from vton.inputs.pose import along_arm
 from vton.rules.sleeves import JOINTS
 
@@ -42,7 +51,7 @@ def test_a_garment_without_armpits_has_no_sleeves():
 @pytest.fixture(scope="module")
 def changes():
     """(sample, the same with its sleeves cut) of a dozen draped people whose sleeves could be cut."""
-    pairs = altered(with_cut_sleeves, 40)
+    pairs = altered(with_cut_sleeves, 200)
     assert len(pairs) >= 12
     return pairs
 
@@ -84,6 +93,47 @@ def test_lengths_between_short_and_long_are_no_group_but_where_a_reader_errs():
     assert length_read(0.8, "long", rng) == "short" and length_read(1.8, "long", rng) == "long"
     between = [length_read(1.3, "long", rng) for _ in range(200)]
     assert set(between) == {"", "short", "long"} and 0.4 < between.count("") / 200 < 0.8
+
+
+def test_armpits_are_found_below_sleeves_that_hang_aslant_and_not_beside_a_waist_or_in_a_neckline():
+    mask = np.zeros((120, 100), np.uint8)
+    cv2.fillPoly(mask, [np.array([[30, 20], [70, 20], [94, 48], [84, 58], [70, 44], [70, 100], [30, 100], [30, 44],
+                                  [16, 58], [6, 48]])], 1)  # fmt: skip
+    cv2.circle(mask, (50, 20), 15, 0, -1)
+    right, left = flat_sleeves(mask > 0)
+    assert right[:, 74:].sum() == mask[:, 74:].sum() and not right[:, :70].any() and abs(right.sum() - left.sum()) < 60
+    waist = np.zeros((120, 100), np.uint8)
+    cv2.fillPoly(waist, [np.array([[30, 20], [70, 20], [60, 60], [75, 100], [25, 100], [40, 60]])], 1)
+    assert flat_sleeves(waist > 0) is None
+
+
+def arm_cover(sample) -> float:
+    """Share of cloth on the first third of the upper arms, 0.3 of their length to both sides."""
+    cloth = skin = 0
+    for arm, joints in JOINTS.items():
+        place, distance = along_arm(sample["keypoints"], joints, SIZE)
+        near = (place > 0) & (place < 0.33) & (distance < 0.3)
+        cloth += (near & (sample["segmentation"] == labels.UPPER)).sum()
+        skin += (near & (sample["segmentation"] == arm)).sum()
+    return cloth / (cloth + skin)
+
+
+def test_sleeveless_garments_end_at_the_shoulders_and_nothing_else_changes():
+    pairs = [(a, b) for a, b in altered(with_armholes, 40) if decode(a["attributes"], "sleeves") == "none"]
+    changed = [(a, b) for a, b in pairs if not np.array_equal(a["segmentation"], b["segmentation"])]
+    assert len(changed) >= 3
+    for sample, cut in changed:
+        places = cut["segmentation"] != sample["segmentation"]
+        assert (sample["segmentation"][places] == labels.UPPER).all()
+        assert np.isin(cut["segmentation"][places], (*labels.ARMS, labels.BACKGROUND)).all()
+        assert cut["cloth_mask"] is sample["cloth_mask"] and cut["attributes"] is sample["attributes"]
+        assert arm_cover(cut) <= arm_cover(sample)
+    assert np.mean([arm_cover(cut) for _, cut in changed]) < 0.7 < np.mean([arm_cover(s) for s, _ in changed])
+
+
+def test_a_garment_with_sleeves_keeps_its_shoulders():
+    sample = {"cloth_mask": shirt()[None], "keypoints": np.zeros((25, 3)), "segmentation": np.zeros((120, 100))}
+    assert with_armholes(sample, np.random.default_rng(0)) is sample
 
 
 def test_straps_are_two_strips_above_a_top_that_stays_whole_below_its_neckline():

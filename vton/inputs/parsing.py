@@ -20,6 +20,7 @@ HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
 OUTSIDE = 0.1  # share of an arm without a hand that at the least lies outside the trunk; less is a bare midriff
+SLIVER = 0.008  # strips of face along a collar are narrower than twice this, as a share of the picture's height
 PATCH = 0.02  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
 # A piece of cloth or leg that is no larger than the first share of the picture, with no more wall around it than the
 # second, and with one other cloth as the third of the rest, is part of that. On 80 labelled photographs that makes
@@ -108,7 +109,7 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
     These are hair and hat away from the head, arms away from their bones, or inside the trunk where the hand is not
-    seen (a bare midriff), and specks of anything but the head. Patches
+    seen (a bare midriff), slivers of face along a collar, and specks of anything but the head. Patches
     of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are of that.
 
     parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
@@ -126,6 +127,7 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), near))
         main = np.bincount(parts[parse == labels.FACE_LIP]).argmax()
         island |= head & (parts != main)
+        island |= _face_slivers(parse)
     visible = present(keypoints)
     for label, bones in zip(labels.ARMS_LIP, (LEFT_ARM, RIGHT_ARM)):
         arm = parse == label
@@ -143,6 +145,16 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     if not island.any() or island.all():
         return parse
     return from_nearest(parse, ~island)
+
+
+def _face_slivers(parse: np.ndarray) -> np.ndarray:
+    """(H, W) bool, strips of face in a parse (H, W) that touch the garment: the upper edge of a high collar."""
+    face = (parse == labels.FACE_LIP).astype(np.uint8)
+    thin = face - cv2.morphologyEx(face, cv2.MORPH_OPEN, disc(SLIVER * len(parse)))
+    count, parts = cv2.connectedComponents(thin)
+    beside_garment = cv2.dilate(np.isin(parse, labels.UPPER_LIP).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    touches = np.bincount(parts[beside_garment], minlength=count) > 0
+    return touches[parts] & (thin > 0)
 
 
 def _leave_trunk(arm: np.ndarray, keypoints: np.ndarray) -> np.ndarray:

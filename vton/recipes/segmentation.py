@@ -13,7 +13,7 @@ from vton.attributes import ATTRIBUTES, LOOSE, decode, with_group
 from vton.data.hems import near_hem, with_old_hem
 from vton.data.lengths import with_length, with_slim_cloth
 from vton.data.samples import SOURCES
-from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
+from vton.data.sleeve_cuts import with_armholes, with_cut_sleeves, with_straps
 from vton.inputs.agnostic import HEM_BELOW, hide_hem
 from vton.inputs.hem import hem_plane, hem_row, hips_and_trunk, plane_of
 from vton.metrics import confusion, edge_distances, iou, mask_iou
@@ -187,6 +187,8 @@ class SegmentationTask(PairTask):
         if cuts and rng.random() < cuts:
             straps = recipe.straps and rng.random() * cuts < recipe.straps
             sample = (with_straps if straps else with_cut_sleeves)(sample, rng)
+        if cuts and decode(sample["attributes"], "sleeves") == "none":
+            sample = with_armholes(sample, rng)
         if recipe.lengths and rng.random() < recipe.lengths:
             sample = with_length(sample, rng)
         return with_slim_cloth(sample, rng.uniform(*SLIM) if rng.random() < recipe.slim else 1.0)

@@ -18,6 +18,7 @@ from vton.labels import UPPER
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
 WIDE = 0.38  # half the width of the widest neckline
+TO_JOINTS = 0.5  # half the distance of the joints: straps lie as far out
 # How far skin stands above a shoulder joint, and how it rises from there to the neck; cloth stands higher, see
 # `vton.data.pairs`.
 SHOULDER, SLOPE = 0.1, 0.45
@@ -113,7 +114,7 @@ def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np
     """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
 
     On the slope from neck to shoulder cloth is only added outside of the neckline's ends: a network that opens a neck
-    wider than the garment would leave notches there.
+    wider than the garment would leave notches there, and lose straps, which are narrower than it can draw.
 
     segmentation: (H, W) 13 classes. keypoints: (25, 3) in its pixels.
     warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
@@ -121,7 +122,7 @@ def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np
     out = np.array(segmentation, np.uint8)
     free = neck_border(out, keypoints) & ((out == UPPER) | (out == 0))
     out[free] = np.where(warped_mask[free], UPPER, 0)
-    slope = opening(keypoints, out.shape, DEEP, WIDE)
+    slope = opening(keypoints, out.shape, DEEP, TO_JOINTS)
     out[slope & (out == 0) & warped_mask] = UPPER
     out[above_neckline(warped_mask, keypoints) & (out == UPPER)] = 0
     return out

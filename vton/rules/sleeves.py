@@ -97,7 +97,7 @@ def set_length(
         if arm not in arms or not visible[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, out.shape)
-        outer = outer_side(keypoints, joints, out.shape)
+        outer = outwards(keypoints, joints, out.shape) > 0
         near = distance < np.where(outer, BESIDE, REACH)
         out[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
@@ -109,8 +109,8 @@ def set_length(
     return out
 
 
-def outer_side(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool, what lies on the side of an upper arm that is turned away from the body.
+def outwards(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, int]) -> np.ndarray:
+    """(H, W) how far from the line of an upper arm's bone, in its lengths; above 0 on the side away from the body.
 
     keypoints: (25, 3) in pixels of a picture of `size`; joints: shoulder, elbow and wrist of the arm.
     """
@@ -123,7 +123,7 @@ def outer_side(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, 
     def side(dx, dy):
         return along[0] * dy - along[1] * dx
 
-    return side(x - shoulder[0], y - shoulder[1]) * side(*(other - shoulder)) < 0
+    return -side(x - shoulder[0], y - shoulder[1]) * np.sign(side(*(other - shoulder))) / max(float(along @ along), 1.0)
 
 
 def trunk(keypoints: np.ndarray, there: np.ndarray, size: tuple[int, int]) -> np.ndarray:
