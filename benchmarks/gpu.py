@@ -183,8 +183,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=integer(1), default=60, help="updates of the short training")
     options = parser.parse_args(argv)
     if options.device not in present_devices():
-        print("There is no CUDA device here; `--device cpu` measures the CPU against itself.")
-        return 2
+        parser.error("There is no CUDA device here; `--device cpu` measures the CPU against itself.")
     if options.device == "cpu":
         os.environ["ACCELERATE_USE_CPU"] = "true"  # the training takes a card by itself where there is one
     size = tuple(options.size)

@@ -11,9 +11,9 @@ def test_without_a_card_one_sentence_says_so(monkeypatch, capsys):
     monkeypatch.setattr(gpu, "present_devices", lambda: ["cpu"])
     monkeypatch.setattr(gpu, "measure", lambda *rest: pytest.fail("nothing may be measured"))
     assert gpu.main([]) == 2
-    assert capsys.readouterr().out == (
-        "There is no CUDA device here; `--device cpu` measures the CPU against itself.\n"
-    )
+    said = capsys.readouterr()
+    assert said.err == "error: There is no CUDA device here; `--device cpu` measures the CPU against itself.\n"
+    assert not said.out
 
 
 def test_a_difference_beyond_the_bounds_is_no_agreement():

@@ -28,6 +28,8 @@ same = Mutant(file, "return u**2 + v**2 <= 1", "return v**2 + u**2 <= 1", tests)
 found = mutants.check([wrong, same])
 assert found[wrong].startswith("test_") and found[same] == "", found
 assert "| `vton/rules/neckline.py` | 2 | 1 |" in mutants.table(found)
+own = Mutant("training/checkpoint.py", "[:-keep_last]", "[:-keep_last - 1]", ("tests/training/test_checkpoint.py",))
+assert mutants.check([own])[own].startswith("test_")  # of a module that this command itself has imported
 try:
     mutants.check([Mutant(file, "no such text", "", tests)])
 except ValueError as error:

@@ -136,7 +136,7 @@ def something_existing(text: str) -> Path:
 
 def a_folder_to_write(text: str) -> Path:
     """A folder, or a place where one can be made."""
-    if not text or os.path.exists(text) and not os.path.isdir(text):
+    if os.path.exists(text) and not os.path.isdir(text):
         _refuse(f"'{text}' is a file, but a folder is written there; choose another name")
     return _writable(text)
 
@@ -145,7 +145,7 @@ def a_file_to_write(*endings: str) -> Callable[[str], Path]:
     """A file, or a place where one can be made. endings: what its name may end with; none = anything."""
 
     def read(text: str) -> Path:
-        if not text or os.path.isdir(text):
+        if os.path.isdir(text):
             _refuse(f"'{text}' is a folder, but a file is written there; choose another name")
         if endings and not text.lower().endswith(endings):
             _refuse(f"the name of the file has to end in {' or '.join(endings)}, but is '{Path(text).name}'")
@@ -156,8 +156,8 @@ def a_file_to_write(*endings: str) -> Callable[[str], Path]:
 
 def _writable(text: str) -> Path:
     """The path, after a look at the folders that it leads through."""
-    if "\0" in text:
-        _refuse("a name cannot hold the character 0")
+    if not text or "\0" in text:
+        _refuse("a name cannot be empty or hold the character 0")
     path = Path(text)
     try:
         path.stat()

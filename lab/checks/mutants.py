@@ -26,6 +26,7 @@ from training.arguments import CommandLine
 from training.command import one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("transformer", "vton", "gan", "training", "ui", "lab", "tests", "benchmarks")
 LONGEST = 300  # seconds of one mutant's tests; one that never ends is noticed, too
 
 
@@ -59,7 +60,7 @@ def copy_of_project() -> Iterator[Path]:
     """A copy of the project's code and tests; what is large and stays, the weights and examples, is linked."""
     with tempfile.TemporaryDirectory(prefix="atelier-mutants-") as temporary:
         folder = Path(temporary)
-        for name in ("transformer", "vton", "gan", "training", "ui", "lab", "tests", "benchmarks"):
+        for name in PACKAGES:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("app.py", "pyproject.toml", "README.md", "requirements.txt"):
             shutil.copy(ROOT / name, folder)
@@ -78,6 +79,9 @@ def first_failure(folder: Path, tests: tuple[str, ...], log: Path) -> str:
             os.dup2(output, 1), os.dup2(output, 2)
             os.chdir(folder)
             sys.path[:] = [str(folder), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT)]
+            # This command has imported some of the project's own modules, which are not the copy's.
+            for module in [name for name in sys.modules if name.partition(".")[0] in PACKAGES]:
+                del sys.modules[module]
             import pytest
 
             # -m "" runs the slow tests of these files too.

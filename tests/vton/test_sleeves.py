@@ -186,3 +186,10 @@ def test_a_wide_old_sleeve_leaves_an_arm_as_wide_as_arms_are(kind):
         assert 6 <= len(columns) <= 20 and abs(columns.mean() - bone) < 2
     assert not forearm[:50].any() and not forearm[150:].any()  # nothing where the sleeve was wider
     assert (made[60:140, 90:110] == UPPER).all()  # the trunk
+
+
+def test_on_the_outer_side_a_sleeve_may_be_wider_but_a_cape_stays():
+    map_, keypoints = hanging(54)
+    made = set_length(map_, keypoints, "none")
+    assert not made[90, 66 - 34 : 66 - 14].any() and not made[90, 133 + 14 : 133 + 34].any()
+    assert (made[90, 66 - 50 : 66 - 40] == UPPER).all() and (made[90, 133 + 40 : 133 + 50] == UPPER).all()
