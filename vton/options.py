@@ -173,9 +173,8 @@ class Options:
 
         Raises ValueError with one sentence for values that do not exist, TypeError for names that do not.
         """
-        kinds = {name: type(default) for name, default in DEFAULTS.items()}
         settings = {name: value for name, value in values.items() if value is not None}
-        options = cls(**{name: kinds[name](value) if name in kinds else value for name, value in settings.items()})
+        options = cls(**{name: _as_default(name, value) for name, value in settings.items()})
         options.check()
         return options
 
@@ -196,7 +195,22 @@ DEFAULTS: dict[str, Any] = {f.name: f.default for f in dataclasses.fields(Option
 
 def to_text(value: Any) -> str:
     """A value as it is written on a command line: a size as 512x384."""
-    return f"{value[0]}x{value[1]}" if isinstance(value, (tuple, list)) else str(value)
+    return "x".join(map(str, value)) or "empty" if isinstance(value, (tuple, list)) else str(value)
+
+
+def _as_default(name: str, value: Any) -> Any:
+    """The value of an option in its default's type. Raises ValueError with one sentence where that would change it."""
+    if name not in DEFAULTS:
+        return value  # the constructor says which name does not exist
+    kind = type(DEFAULTS[name])
+    try:
+        option = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        option = None
+    if option is None or (kind in (bool, int) and option != value and str(option) != value):
+        words = {bool: "true or false", int: "a whole number"}.get(kind, "a height and a width")
+        raise ValueError(f"{name} has to be {words}, but is {str(value)[:40]!r}.")
+    return option
 
 
 def read_size(text: str) -> tuple[int, int]:

@@ -46,6 +46,15 @@ def test_the_command_line_sets_every_option():
         ({"grid": 7}, "grid must be one of 5, 10, but is 7."),
         ({"hem": "torn"}, "hem must be one of auto, predicted, tucked, but is 'torn'."),
         ({"warp": "affine"}, "warp must be one of auto, spline, flow, but is 'affine'."),
+        ({"warp": ["flow"]}, "warp must be one of auto, spline, flow, but is \"['flow']\"."),
+        ({"size": []}, "size must be one of 256x192, 512x384, 1024x768, but is empty."),
+        ({"size": 512}, "size has to be a height and a width, but is '512'."),
+        ({"grid": []}, "grid has to be a whole number, but is '[]'."),
+        ({"grid": 5.5}, "grid has to be a whole number, but is '5.5'."),
+        ({"seed": float("inf")}, "seed has to be a whole number, but is 'inf'."),
+        ({"seed": "soon"}, "seed has to be a whole number, but is 'soon'."),
+        ({"noise": []}, "noise has to be true or false, but is '[]'."),
+        ({"fit": "no"}, "fit has to be true or false, but is 'no'."),
     ],
 )
 def test_a_value_that_does_not_exist_is_named(values, words):

@@ -15,12 +15,10 @@ from vton.inputs.pose import along_arm
 from vton.joints import LEFT_ARM, RIGHT_ARM, present
 from vton.labels import ARMS, BACKGROUND, UPPER
 from vton.rules.neckline import around_neck
-from vton.rules.sleeves import BARE, BESIDE, BONE_REACH, outwards, trunk
+from vton.rules.sleeves import BARE, BESIDE, outwards, trunk
 
 FIRST = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
 LEAST = 0.12  # how much is cut off at least, in the same unit
-BEYOND = 0.4  # how far behind a sleeve's new end cloth may be left on the arm at most, in the same unit
-UNEVEN = 0.08  # standard deviation of the place along an arm from a linear one at most, in the same unit
 FEWEST = 40  # pixels of a sleeve from which its direction in the flat garment can be told
 FEWEST_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
 STEP = 0.05  # by how much a sleeve stands out beside the trunk, and how deep its armpit is, in widths of the picture
@@ -65,18 +63,11 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
     for arm, place, distance, own, worn in arms:
         known = np.stack([columns[worn], rows[worn], np.ones(worn.sum())], 1)
         a, b, c = np.linalg.lstsq(known, place[worn], rcond=None)[0]  # the place along the arm, linear in the sleeve
-        if np.std(known @ (a, b, c) - place[worn]) > UNEVEN and not sleeveless:
-            return sample
         off |= own & (a * x + b * y + c > end)
         bare = worn & off[rows, columns]
         skin = distance[bare] < np.interp(place[bare], (0, 1, 2), BARE)
         behind = np.where(body & (place > BEHIND), UPPER, BACKGROUND)
         segmentation[bare] = np.where(skin, arm, behind[bare])
-    if not sleeveless and armpits(sample["cloth_mask"][0] & ~off) is None:
-        return sample
-    on_bones = [place[(segmentation == UPPER) & (distance < BONE_REACH)] for _, place, distance, *_ in arms]
-    if any(len(cloth) and np.quantile(cloth, 0.9) > max(end, 0) + BEYOND for cloth in on_bones):
-        return sample  # the cut has missed the sleeve
     group = "none" if sleeveless else length_read(end, decode(sample["attributes"], "sleeves"), rng)
     return without_cloth(sample, off, segmentation, group)
 
