@@ -107,6 +107,12 @@ def test_armpits_are_found_below_sleeves_that_hang_aslant_and_not_beside_a_waist
     assert flat_sleeves(waist > 0) is None
 
 
+def test_a_thread_by_which_the_outline_meets_itself_changes_no_sleeve():
+    mask = shirt()
+    mask[[18, 18, 19], [60, 61, 62]] = True
+    assert np.array_equal(flat_sleeves(mask), flat_sleeves(shirt()))
+
+
 def arm_cover(sample) -> float:
     """Share of cloth on the first third of the upper arms, 0.3 of their length to both sides."""
     cloth = skin = 0

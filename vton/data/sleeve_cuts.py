@@ -15,7 +15,7 @@ from vton.inputs.pose import along_arm
 from vton.joints import LEFT_ARM, RIGHT_ARM, present
 from vton.labels import ARMS, BACKGROUND, UPPER
 from vton.rules.neckline import around_neck
-from vton.rules.sleeves import BARE, BESIDE, outwards, trunk
+from vton.rules.sleeves import BESIDE, bare_arm, outwards, trunk
 
 FIRST = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
 LEAST = 0.12  # how much is cut off at least, in the same unit
@@ -65,9 +65,8 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
         a, b, c = np.linalg.lstsq(known, place[worn], rcond=None)[0]  # the place along the arm, linear in the sleeve
         off |= own & (a * x + b * y + c > end)
         bare = worn & off[rows, columns]
-        skin = distance[bare] < np.interp(place[bare], (0, 1, 2), BARE)
         behind = np.where(body & (place > BEHIND), UPPER, BACKGROUND)
-        segmentation[bare] = np.where(skin, arm, behind[bare])
+        segmentation[bare] = np.where(bare_arm(place, distance), arm, behind)[bare]
     group = "none" if sleeveless else length_read(end, decode(sample["attributes"], "sleeves"), rng)
     return without_cloth(sample, off, segmentation, group)
 
@@ -85,7 +84,7 @@ def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     body = trunk(keypoints, present(keypoints), upper.shape)
     for arm, joints in zip(ARMS, (LEFT_ARM, RIGHT_ARM)):
         place, distance = along_arm(keypoints, joints, upper.shape)
-        skin = bare & (place > 0) & (distance < np.interp(place, (0, 1, 2), BARE))
+        skin = bare & (place > 0) & bare_arm(place, distance)
         segmentation[skin & ~(body & (place < BEHIND))] = arm
     return without_cloth(sample, ~top, segmentation, "none")
 
@@ -106,8 +105,7 @@ def with_armholes(sample: dict[str, Any], rng: np.random.Generator) -> dict[str,
             place, distance = along_arm(keypoints, joints, upper.shape)
             cap = upper & (outwards(keypoints, joints, upper.shape) > end) & (place < 1) & (distance < BESIDE)
             cap &= ~(body & (place > BEHIND))
-            skin = distance < np.interp(place, (0, 1, 2), BARE)
-            segmentation[cap] = np.where(skin, arm, BACKGROUND)[cap]
+            segmentation[cap] = np.where(bare_arm(place, distance), arm, BACKGROUND)[cap]
     return sample | {"segmentation": segmentation}
 
 
@@ -197,7 +195,7 @@ def hull_hollows(mask: np.ndarray) -> np.ndarray:
     """
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     outline = max(contours, key=cv2.contourArea)
-    hull = cv2.convexHull(outline, returnPoints=False)
+    hull = np.sort(cv2.convexHull(outline, returnPoints=False), axis=0)  # out of order where an outline meets itself
     defects = cv2.convexityDefects(outline, hull) if len(hull) > 3 else None
     if defects is None:
         return np.zeros((0, 3))

@@ -105,8 +105,13 @@ def set_length(
         sleeve = place[beyond & (distance < BONE_REACH)]
         beyond &= place <= np.quantile(sleeve, 0.98) + CUFF if len(sleeve) else False
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
-        out[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
+        out[beyond] = np.where(bare_arm(place, distance)[beyond], arm, 0)
     return out
+
+
+def bare_arm(place: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Where the skin of an arm is, bool, as wide as arms are; both as `vton.inputs.pose.along_arm` gives them."""
+    return distance < np.interp(place, (0, 1, 2), BARE)
 
 
 def outwards(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, int]) -> np.ndarray:
