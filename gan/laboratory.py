@@ -411,8 +411,8 @@ def helvetica(modes: Modes | None) -> str:
         return ""
     missing = ", ".join(str(place) for place, hit in enumerate(modes.hits, 1) if not hit)
     return (
-        f"The Helvetica scenario (section 6): {modes.quality:.0%} of the samples lie on modes, but on {modes.count} of "
-        f"{len(modes.hits)}; lost are {missing}. G maps too many z to the same x."
+        f"The Helvetica scenario (section 6): {100 * modes.quality:.0f} % of the samples lie on modes, but on "
+        f"{modes.count} of {len(modes.hits)}; lost are {missing}. G maps too many z to the same x."
     )
 
 

@@ -99,7 +99,7 @@ def reading_in_words(
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
     if peak.rest >= RESTS:
-        return f"{peak.rest:.0%} of what words give rests on start and end; between words, {pair} at most."
+        return f"{100 * peak.rest:.0f} % of what words give rests on start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 
 

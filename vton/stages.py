@@ -333,7 +333,7 @@ def composite(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     region = photo.uncrop(share, r.frame, r.photo.shape[:2])
     notes = [note for note in r.notes if not note.startswith(OPEN)]
     if r.misaligned_share > MOST_OPEN:
-        notes.append(f"{OPEN} {r.misaligned_share:.0%} of its region open; the generator has filled it in.")
+        notes.append(f"{OPEN} {100 * r.misaligned_share:.0f} % of its region open; the generator has filled it in.")
     return {"region": region, "result": photo.paste(r.photo, picture, r.frame, region), "notes": tuple(notes)}
 
 

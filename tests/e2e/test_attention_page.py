@@ -166,7 +166,7 @@ def test_one_head_is_worked_out_and_two_words_are_swapped(visit, site):
     page.click("#swap-button")
     page.locator("#swapped .swap-table").wait_for()
     told = page.inner_text("#swapped")
-    assert "A bicycle. is riding a man" in told and "the same" in told and "0.0%" in told
+    assert "A bicycle. is riding a man" in told and "the same" in told and "0.0 %" in told
 
 
 def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, browser, tmp_path, site):

@@ -110,6 +110,10 @@ def test_statistics_put_the_sharp_heads_first():
     assert rows[0][:2] == [2, 3] and rows[0][3] == 1.0
     assert rows[-1][:3] == [1, 1, "rests on start or end"] and rows[-1][6] == 1.0
     assert attention.statistics_rows(found, "encoder")[0][:4] == [2, 3, "looks at its own place", 1.0]
+    table = attention.statistics_table(found, "cross")
+    assert table["data"] == rows and table["headers"] == headers
+    texts = table["metadata"]["display_value"]
+    assert texts[0][:2] == ["2", "3"] and {len(one.partition(".")[2]) for row in texts for one in row[3:]} == {3}
 
 
 def test_cross_attention_is_told_from_the_word_that_is_translated():
@@ -131,7 +135,7 @@ def test_gradient_and_occlusion_stand_beside_attention(services, current):
     np.testing.assert_allclose(floats(occluded["weights"], T, S), interpret.shares(truth), atol=1e-5)
     np.testing.assert_allclose(floats(gradient["raw"], T, S), interpret.gradient_times_input(*where), atol=1e-5)
     share = interpret.agreement(current.attention.cross[3].mean(0), interpret.shares(truth))
-    assert f"attention and occlusion in {share:.0%}" in line
+    assert f"attention and occlusion in {100 * share:.0f} %" in line
 
 
 def test_long_maps_are_pooled_so_that_no_peak_is_lost():
@@ -212,7 +216,7 @@ def test_positions_and_swapped_words_on_the_page(services, current):
             {True: np.array([0.5, 0.25]), False: np.zeros(2)},
         )
     )
-    assert MARKUP not in html and "37.5%" in html and "the same" in html
+    assert MARKUP not in html and "37.5 %" in html and "the same" in html
 
 
 # -- tour ------------------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_without_a_sentence_and_from_another_language_it_says_so(view, current):
 def test_shares_are_those_of_the_library(services, current):
     found = contributions(services.translator(), current.translation)
     drawn = layers.shares_html(found)
-    assert f"{found.source_share[0]:.1%}" in drawn
+    assert f"{100 * found.source_share[0]:.1f} %" in drawn
     assert layers.contributions_map(found)["columns"][-1].startswith("▁✎ ")
 
 

@@ -107,6 +107,13 @@ def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
     return sorted(rows, key=lambda row: (row[2].startswith("rests"), -row[3]))
 
 
+def statistics_table(attention: Any, kind: str) -> dict[str, Any]:
+    """The same for `gr.Dataframe`: numbers with three decimals each, though sorted by their values."""
+    rows = statistics_rows(attention, kind)
+    texts = [[f"{one:.3f}" if isinstance(one, float) else str(one) for one in row] for row in rows]
+    return {"headers": STATISTICS + STEADY[kind], "data": rows, "metadata": {"display_value": texts, "styling": None}}
+
+
 def draw_reasons(
     services: Services,
     current: CurrentTranslation,
@@ -141,8 +148,8 @@ def draw_reasons(
     between = interpret.agreement(interpret.shares(gradient), interpret.shares(occlusion))
     line = (
         f"The most important piece of the text is the same for attention (layer {layer + 1}, mean over heads) and the "
-        f"gradient in {by_gradient:.0%} of the translation’s, for attention and occlusion in {by_occlusion:.0%}, for "
-        f"gradient and occlusion in {between:.0%}."
+        f"gradient in {100 * by_gradient:.0f} % of the translation’s, for attention and occlusion in "
+        f"{100 * by_occlusion:.0f} %, for gradient and occlusion in {100 * between:.0f} %."
     )
     return first, second, line
 
@@ -364,10 +371,7 @@ class AttentionView(View):
             **drawing,
             **self._small(current, kind, layer, head, stretch, value=thumbs),
             self.ablate_note: gr.skip() if current.changes is not None else "",
-            self.statistics: {
-                "headers": STATISTICS + STEADY[kind],
-                "data": statistics_rows(current.attention, kind),
-            },
+            self.statistics: statistics_table(current.attention, kind),
             self.reason_note: "",
             self.reason_maps: gr.update(visible=False),
         }

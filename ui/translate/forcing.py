@@ -53,7 +53,7 @@ def table(translator: Translator, reference: Decoding, free: Decoding) -> str:
         cells = [f"<td>{step + 1}</td>"]
         if step < len(mine):
             agrees = reference.labels[step] == reference.top[step][0][0]
-            instead = "the same" if agrees else f"{plain(likeliest[step])} ({reference.top[step][0][1]:.0%})"
+            instead = "the same" if agrees else f"{plain(likeliest[step])} ({100 * reference.top[step][0][1]:.0f} %)"
             cells += [_token(mine[step]), _loss(reference, step, most), f'<td dir="auto">{escape(instead)}</td>']
         else:
             cells.append("<td></td><td></td><td></td>")

@@ -86,9 +86,12 @@ def shares_html(parts: Contributions) -> str:
     rows = []
     for token, share in zip(parts.tokens, parts.source_share):
         share = float(share)
-        bar = f'<span class="share-bar" style="--share:{share:.4f}" role="img" aria-label="{share:.0%} source"></span>'
+        bar = (
+            f'<span class="share-bar" style="--share:{share:.4f}" role="img" '
+            f'aria-label="{100 * share:.0f} % source"></span>'
+        )
         head = f'<th scope="row" translate="no">{word(token)}</th>'
-        rows.append(f"{head}<td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>")
+        rows.append(f"{head}<td>{bar}</td><td>{100 * share:.1f} %</td><td>{100 - 100 * share:.1f} %</td>")
     return scroll_table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 
@@ -102,7 +105,7 @@ def contributions_map(parts: Contributions) -> dict:
 
 def typical_sentences_html(texts: Sequence[str], trait: str, ranking: Sequence[tuple[int, float]], title: str) -> str:
     """The sentences in which a head is most typical."""
-    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in ranking]
+    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{100 * share:.1f} %</td>' for number, share in ranking]
     return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + scroll_table(
         ["sentence", "share of its attention"], rows, "Sentences in which this head is most typical"
     )

@@ -87,10 +87,10 @@ def swap_html(swap: interpret.Swap) -> str:
         lines.append(
             f"<tr><th>{name}</th><td dir='auto'>{escape(before)}</td>"
             f"<td>{decoding_figures.difference(word_difference(before, after))}{same}</td>"
-            f"<td>{shift.mean():.1%}</td></tr>"
+            f"<td>{100 * shift.mean():.1f} %</td></tr>"
         )
     shifts = sorted(zip(swap.changes[True], swap.words), key=lambda pair: -pair[0])
-    words = ", ".join(f"{escape(word)} {change:.0%}" for change, word in shifts)
+    words = ", ".join(f"{escape(word)} {100 * change:.0f} %" for change, word in shifts)
     return (
         f'<p class="swap-text" dir="auto">{escape(" ".join(swap.words))} → {escape(" ".join(swap.permutation))}</p>'
         '<div class="step-scroll"><table class="swap-table"><tr><th></th><th>before</th><th>after</th>'

@@ -105,7 +105,7 @@ def feed_forward_part(step: FeedForwardPass, activation: str) -> list[dict]:
     return [
         strip("In", "x", step.norm.x),
         strip("Widened", "x W_1 + b_1", step.inner),
-        strip("Negative numbers become 0", name, step.active, f"{share:.0%} are above 0")
+        strip("Negative numbers become 0", name, step.active, f"{100 * share:.0f} % are above 0")
         if activation == "relu"
         else strip("Activation", name, step.active),
         strip("Narrowed again", "· W_2 + b_2 (eq. 2)", step.output),

@@ -107,7 +107,7 @@ def quality(result: Any, device: str, licence: str) -> str:
         rows.append(("Corrected", ", ".join(name.replace("_", " ") for name in result.corrected), True))
     rows += [
         ("Size, seed", f"{result.options.size[0]} × {result.options.size[1]}, {result.options.seed}", True),
-        ("Weights", f"{result.weights} on {device}", True),
+        ("Weights", f"{result.weights} · {device.upper()}", True),
         ("Licence", licence, True),
     ]
     items = "".join(

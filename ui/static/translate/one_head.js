@@ -73,7 +73,7 @@ function draw() {
       fill = make('span', 'step-bar');
     fill.style.width = `${Math.max(weight * 70, 0.5)}px`;
     fill.style.background = `rgb(${colour(0.25 + 0.6 * weight)})`;
-    bar.append(fill, make('span', 'step-number', weight.toFixed(4)));
+    bar.append(make('span', 'step-number', weight.toFixed(4)), fill);
     bar.title = weight;
     row.append(
       label,
