@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -54,6 +55,9 @@ def test_the_lens_table_shows_the_librarys_numbers(services, current):
     lens = logit_lens(services.translator(), current.translation)
     drawn = layers.lens_html(lens)
     assert drawn.count("<tr>") == len(lens.tokens) + 1 and drawn.count("lens-cell") == lens.ranks.size
+    # The end has a name in the page's language, which is found where it is all that an element says.
+    texts = re.sub(r'title="[^"]*"', "", drawn)
+    assert texts.count("(end)") == texts.count('translate="no">(end)</') > 0
     assert f"{float(lens.top_probabilities[1, 2, 0]):.2f} · #{lens.ranks[1, 2]}" in drawn
     lens.top_tokens[0][0][0] = "<img src=x>"
     assert "<img" not in layers.lens_html(lens)

@@ -45,7 +45,7 @@ def lens_html(lens: LogitLens) -> str:
     """The logit lens: a row for each step, a column for each layer; the first column is what the decoder reads."""
     layers = range(len(lens.ranks))
     rows = [
-        f'<th scope="row" translate="no">{step + 1} · {word(lens.tokens[step])}</th>'
+        f'<th scope="row">{step + 1} · <span translate="no">{word(lens.tokens[step])}</span></th>'
         + "".join(_lens_cell(lens, layer, step) for layer in layers)
         for step in range(min(WIDEST, len(lens.tokens)))
     ]
@@ -66,8 +66,8 @@ def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     likeliest = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
     title = ", ".join(f"{plain(token)} {float(p):.3f}" for token, p in likeliest)
     title += f"; chosen: rank {rank}, {own:.4f}; entropy {float(lens.entropies[layer, step]):.2f} nats"
-    name = f"<b>{word(best)}</b>" if rank == 1 else word(best)
-    cell = f'<span translate="no">{name}</span><small>{share:.2f} · #{rank}</small>'
+    tag = "b" if rank == 1 else "span"
+    cell = f'<{tag} translate="no">{word(best)}</{tag}><small>{share:.2f} · #{rank}</small>'
     return f'<td class="lens-cell" style="--share:{share:.3f}" title="{escape(title)}">{cell}</td>'
 
 
