@@ -77,3 +77,17 @@ def test_a_button_beside_a_field_stands_on_its_edge_and_is_no_taller_than_others
 def test_a_wide_screen_is_used(visit):
     (page,) = boxes(visit(width=1920), "#pages")
     assert page["width"] > 1400
+
+
+def test_the_weights_of_one_head_stand_below_each_other(wide):
+    open_view(wide, "One head")
+    numbers = boxes(wide, "#head-steps .step-weight .step-number")
+    assert len(numbers) > 5 and len({round(box["x"]) for box in numbers}) == 1
+
+
+def test_the_lens_table_has_no_scroll_bars_of_its_own_on_a_phone(phone):
+    open_view(phone, "What it knows")
+    phone.locator(".lens-table").wait_for()
+    sizes = "one => [one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight]"
+    beyond = phone.locator(".step-scroll:has(.lens-table)").evaluate(sizes)
+    assert beyond == [0, 0]
