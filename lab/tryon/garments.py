@@ -42,7 +42,7 @@ def with_openings(folder: Path, pictures: list[GarmentPicture]) -> list[GarmentP
     return [
         p
         if p.mask is None or (mark := marks[p.name]) is None
-        else dataclasses.replace(p, opening=draw_opening(mark, p.mask))
+        else dataclasses.replace(p, opening=draw_opening(mark, p.mask, p.attributes.get("neckline") == "hood"))
         for p in pictures
     ]
 
@@ -62,10 +62,10 @@ def with_corrections(folder: Path, pictures: list[GarmentPicture]) -> list[Garme
     ]
 
 
-def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
+def draw_opening(mark: tuple[float, ...], mask: np.ndarray, hood: bool = False) -> np.ndarray:
     """What a mark of `neck_openings` encloses, above the neckline and on the garment: (H,W) uint8 0/255.
 
-    mask: (H,W) uint8, the garment.
+    mask: (H,W) uint8, the garment. hood: it has one, which lies behind the neck when it is worn, however wide it is.
     """
     canvas = np.zeros(mask.shape, np.uint8)
     if not mark:
@@ -78,6 +78,8 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
         return bottom + (end - bottom) * np.concatenate([along, along ** mark[6]], 1)
 
     top = [(right + 0.15 * (bottom - right)) * (1, 0), (left + 0.15 * (bottom - left)) * (1, 0)]
+    if hood:
+        top = [(scale[0], right[1]), (scale[0], 0), (0, 0), (0, left[1])]
     outline = np.concatenate([side(left)[::-1], side(right), top])
     cv2.fillPoly(canvas, [np.round(outline * 16).astype(np.int32)], 255, shift=4)
     return np.minimum(canvas, mask)

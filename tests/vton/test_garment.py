@@ -260,6 +260,19 @@ def test_what_lies_above_the_front_neckline_is_cut_off_with_the_rim_above_it():
         assert not garment.inside_of_back(reading, mask).any()
 
 
+def test_of_a_hood_that_the_reader_knows_but_for_its_edge_nothing_is_left_and_the_shoulders_stay():
+    mask = np.zeros((200, 160), bool)
+    mask[60:180, 20:140] = mask[20:60, 55:105] = True
+    opening = np.zeros(mask.shape, np.float32)
+    opening[23:66, 58:102] = 0.9
+    hood, other = ({"neckline": {"hood": share, "round": 1 - share}} for share in (0.7, 0.3))
+    found, plain = (
+        garment.inside_of_back(Reading(mask.astype(np.float32), opening, {}, values), mask) for values in (hood, other)
+    )
+    assert found[:55].sum() == mask[:55].sum() and not plain[:55, 55:57].any()
+    assert not (found & ~plain)[60:].any() and not found[66:].any()
+
+
 def test_a_label_below_the_neckline_leaves_no_notch_in_it():
     mask = np.zeros((200, 160), bool)
     mask[20:180, 20:140] = True

@@ -30,7 +30,8 @@ BEYOND = 0.005  # of the longer side, how far the background's outline may lie o
 SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
 DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
 NOTCH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
-LEAST_OPENING, MOST_OPENING = 0.003, 0.2  # share of the garment that the inside of its back takes
+LEAST_OPENING, MOST_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
+HOOD_EDGE = 0.03  # half the width of what a reader leaves of a hood at its edge, in widths of the garment
 TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 # A garment on its side or upside down: of 23 upright ones the reader is sure by 0.95 to 0.99 that they are upper
@@ -285,7 +286,8 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
 
 
 def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
-    """(H, W) bool, what of a garment lies above its front neckline: the inside of its back, with the labels in it.
+    """(H, W) bool, what of a garment lies above its front neckline: the inside of its back, with the labels in it, or
+    its hood.
 
     mask: (H, W) bool, the garment. All False where the reader has found none, or nothing that could be a neck opening.
     """
@@ -302,6 +304,13 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     # Labels and seams that reach into the front are no part of its neckline.
     around = disc(NOTCH / 2 * opening.any(0).sum())
     opening = (cv2.morphologyEx(opening.astype(np.uint8), cv2.MORPH_OPEN, around) > 0) & mask
+    values = reading.values.get("neckline", {})
+    if opening.any() and values and max(values, key=values.__getitem__) == "hood":
+        # The outline knows a hood's edge better than the reader does.
+        front, brush = (mask & ~opening).astype(np.uint8), disc(HOOD_EDGE * mask.any(0).sum())
+        edge = cv2.morphologyEx(front, cv2.MORPH_OPEN, brush) < front
+        near = cv2.dilate(opening.astype(np.uint8), brush, iterations=2) > 0
+        opening |= edge & near & np.maximum.accumulate(opening[::-1].any(1))[::-1, None]
     return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
 
 

@@ -75,7 +75,7 @@ class GarmentReader(nn.Module):
         `name` (B, len(VALUES[name])), opening logits (B,1,H,W); H and W are multiples of 32.
 
         prior: the garment's mask where it is known, for a second look at the cut-out garment, otherwise zeros. The
-        opening is what lies above the front neckline, the inside of the back, which a neck hides when it is worn;
+        opening is what lies above the front neckline, the inside of the back or a hood, which a neck hides when worn;
         weights that do not tell it find none.
         """
         x, features = torch.cat((image, prior), 1), []

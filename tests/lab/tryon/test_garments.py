@@ -71,6 +71,13 @@ def test_a_marked_opening_is_what_lies_above_the_neckline_on_the_garment():
     assert not draw_opening((), mask).any()
 
 
+def test_a_hood_is_marked_however_wide_it_is():
+    mask = np.zeros((100, 80), np.uint8)
+    mask[10:30, 15:65] = mask[30:90, 10:70] = 255  # wider than its base, which is marked
+    found = draw_opening((0.3, 0.3, 0.7, 0.3, 0.5, 0.35, 2.0), mask, hood=True) > 127
+    assert found[10:29, 15:65].all() and found[33, 39:41].all() and not found[36:].any() and not found[mask == 0].any()
+
+
 def test_a_round_neck_becomes_a_v_that_shows_the_inside_of_the_back():
     image, mask = np.full((120, 100, 3), (200, 40, 40), np.uint8), np.zeros((120, 100), np.uint8)
     mask[10:110, 10:90] = 255
