@@ -19,6 +19,11 @@ from transformer.tokenizer import is_language_token
 from ui.translate.words import plain
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share in [0, 1] as the page writes it: 89 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def script_json(value: object) -> str:
     """JSON that can stand inside a script element: no character in it can end the element or begin a comment."""
     text = json.dumps(value, separators=(",", ":"))
@@ -99,7 +104,7 @@ def reading_in_words(
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
     if peak.rest >= RESTS:
-        return f"{100 * peak.rest:.0f} % of what words give rests on start and end; between words, {pair} at most."
+        return f"{percent(peak.rest)} of what words give rests on start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 
 
@@ -278,9 +283,9 @@ def legend(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> 
         if counts[label] == 0:
             continue
         red, green, blue = (int(value) for value in palette[label])
-        share = 100 * counts[label] / counts.sum()
+        share = counts[label] / counts.sum()
         entries.append(
             f'<li><span class="swatch" style="background: rgb({red}, {green}, {blue})"></span>'
-            f"{escape(names[label])} <small>{share:.1f} %</small></li>"
+            f"{escape(names[label])} <small>{percent(share, 1)}</small></li>"
         )
     return f'<ul class="legend">{"".join(entries)}</ul>'

@@ -183,7 +183,7 @@ class Options:
         for name, about in ABOUT.items():
             value = getattr(self, name)
             if about.choices and (tuple(value) if name == "size" else value) not in about.values:
-                text = repr(value) if isinstance(value, str) else to_text(value)
+                text = to_text(value) if value and not isinstance(value, str) else repr(value)
                 raise ValueError(f"{name} must be one of {', '.join(map(to_text, about.values))}, but is {text}.")
 
 
@@ -195,7 +195,7 @@ DEFAULTS: dict[str, Any] = {f.name: f.default for f in dataclasses.fields(Option
 
 def to_text(value: Any) -> str:
     """A value as it is written on a command line: a size as 512x384."""
-    return "x".join(map(str, value)) or "empty" if isinstance(value, (tuple, list)) else str(value)
+    return "x".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def _as_default(name: str, value: Any) -> Any:

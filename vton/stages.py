@@ -177,8 +177,8 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
 
 
 def carries_neckline(r: TryOnResult) -> bool:
-    """Whether the cut-out's outline has the shape of its neck, and nobody wants another: the inside of its back is cut
-    off, or it has a high collar. A hood, which lies behind the neck when it is worn, tells nothing.
+    """Whether the cut-out's outline has the shape of its neck, and nobody wants another: the inside of its back or its
+    hood is cut off, or it has a high collar.
     """
     read = r.garment_cut.attributes.get("neckline")
     clear = r.garment_cut.open_neck or (read is not None and read.exact == "high")

@@ -78,7 +78,7 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray, hood: bool = False) 
         return bottom + (end - bottom) * np.concatenate([along, along ** mark[6]], 1)
 
     top = [(right + 0.15 * (bottom - right)) * (1, 0), (left + 0.15 * (bottom - left)) * (1, 0)]
-    if hood:
+    if hood:  # all that is higher, to both sides
         top = [(scale[0], right[1]), (scale[0], 0), (0, 0), (0, left[1])]
     outline = np.concatenate([side(left)[::-1], side(right), top])
     cv2.fillPoly(canvas, [np.round(outline * 16).astype(np.int32)], 255, shift=4)

@@ -47,7 +47,7 @@ def test_the_command_line_sets_every_option():
         ({"hem": "torn"}, "hem must be one of auto, predicted, tucked, but is 'torn'."),
         ({"warp": "affine"}, "warp must be one of auto, spline, flow, but is 'affine'."),
         ({"warp": ["flow"]}, "warp must be one of auto, spline, flow, but is \"['flow']\"."),
-        ({"size": []}, "size must be one of 256x192, 512x384, 1024x768, but is empty."),
+        ({"size": []}, "size must be one of 256x192, 512x384, 1024x768, but is ()."),
         ({"size": 512}, "size has to be a height and a width, but is '512'."),
         ({"grid": []}, "grid has to be a whole number, but is '[]'."),
         ({"grid": 5.5}, "grid has to be a whole number, but is '5.5'."),

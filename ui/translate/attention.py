@@ -10,6 +10,7 @@ import gradio as gr
 
 from transformer.insight import interpret
 from ui import figures, messages, theme
+from ui.figures import percent
 from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import bertviz, save
@@ -148,8 +149,8 @@ def draw_reasons(
     between = interpret.agreement(interpret.shares(gradient), interpret.shares(occlusion))
     line = (
         f"The most important piece of the text is the same for attention (layer {layer + 1}, mean over heads) and the "
-        f"gradient in {100 * by_gradient:.0f} % of the translation’s, for attention and occlusion in "
-        f"{100 * by_occlusion:.0f} %, for gradient and occlusion in {100 * between:.0f} %."
+        f"gradient in {percent(by_gradient)} of the translation’s, for attention and occlusion in "
+        f"{percent(by_occlusion)}, for gradient and occlusion in {percent(between)}."
     )
     return first, second, line
 

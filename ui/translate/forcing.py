@@ -10,6 +10,7 @@ from transformer.insight.intervene import Decoding
 from transformer.options import SearchOptions
 from transformer.translator import Translator
 from ui import theme
+from ui.figures import percent
 from ui.kit import alerts
 from ui.services import Services
 from ui.translate.view import ON_DEVICE, CurrentTranslation, Tab
@@ -53,7 +54,7 @@ def table(translator: Translator, reference: Decoding, free: Decoding) -> str:
         cells = [f"<td>{step + 1}</td>"]
         if step < len(mine):
             agrees = reference.labels[step] == reference.top[step][0][0]
-            instead = "the same" if agrees else f"{plain(likeliest[step])} ({100 * reference.top[step][0][1]:.0f} %)"
+            instead = "the same" if agrees else f"{plain(likeliest[step])} ({percent(reference.top[step][0][1])})"
             cells += [_token(mine[step]), _loss(reference, step, most), f'<td dir="auto">{escape(instead)}</td>']
         else:
             cells.append("<td></td><td></td><td></td>")

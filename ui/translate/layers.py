@@ -14,6 +14,7 @@ from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
 from transformer.options import SearchOptions
 from transformer.translator import Hypothesis
 from ui import figures, messages, theme
+from ui.figures import percent
 from ui.kit import QUICKLY, alerts
 from ui.translate import answers, learning
 from ui.translate.answers import Answer, save, scroll_table
@@ -88,10 +89,10 @@ def shares_html(parts: Contributions) -> str:
         share = float(share)
         bar = (
             f'<span class="share-bar" style="--share:{share:.4f}" role="img" '
-            f'aria-label="{100 * share:.0f} % source"></span>'
+            f'aria-label="{percent(share)} source"></span>'
         )
         head = f'<th scope="row" translate="no">{word(token)}</th>'
-        rows.append(f"{head}<td>{bar}</td><td>{100 * share:.1f} %</td><td>{100 - 100 * share:.1f} %</td>")
+        rows.append(f"{head}<td>{bar}</td><td>{percent(share, 1)}</td><td>{percent(1 - share, 1)}</td>")
     return scroll_table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 
@@ -105,7 +106,7 @@ def contributions_map(parts: Contributions) -> dict:
 
 def typical_sentences_html(texts: Sequence[str], trait: str, ranking: Sequence[tuple[int, float]], title: str) -> str:
     """The sentences in which a head is most typical."""
-    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{100 * share:.1f} %</td>' for number, share in ranking]
+    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{percent(share, 1)}</td>' for number, share in ranking]
     return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + scroll_table(
         ["sentence", "share of its attention"], rows, "Sentences in which this head is most typical"
     )

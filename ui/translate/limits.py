@@ -6,6 +6,7 @@ import gradio as gr
 
 from training.assets import list_models, model_dir
 from transformer import checklist
+from ui.figures import percent
 from ui.kit import QUICKLY
 from ui.services import Services
 
@@ -24,13 +25,13 @@ def limits(model: str, pair: str) -> str:
     weak = f"<ul>{items}</ul>" if items else ""
     return (
         f"<p>Of {of} short texts of {len(own)} kinds that people report to translators, {right} come out right "
-        f"({100 * right / of:.0f} %). {'The kinds that it gets wrong most:' if weak else ''}</p>{weak}"
+        f"({percent(right / of)}). {'The kinds that it gets wrong most:' if weak else ''}</p>{weak}"
     )
 
 
 def _item(kind: str, share: float, wrong: list[list[str]]) -> str:
     examples = "; ".join(f"“{escape(text)}” became “{escape(output)}”" for text, output in wrong[:MOST_EXAMPLES])
-    return f"<li><strong>{escape(kind.replace('_', ' '))}</strong>: {100 * share:.0f} % right. {examples}.</li>"
+    return f"<li><strong>{escape(kind.replace('_', ' '))}</strong>: {percent(share)} right. {examples}.</li>"
 
 
 class Limits:

@@ -11,6 +11,7 @@ from transformer.insight import interpret
 from transformer.insight.intervene import word_difference
 from transformer.options import SearchOptions
 from ui import figures, theme
+from ui.figures import percent
 from ui.kit import alerts
 from ui.services import Services
 from ui.translate import answers, decoding_figures
@@ -87,10 +88,10 @@ def swap_html(swap: interpret.Swap) -> str:
         lines.append(
             f"<tr><th>{name}</th><td dir='auto'>{escape(before)}</td>"
             f"<td>{decoding_figures.difference(word_difference(before, after))}{same}</td>"
-            f"<td>{100 * shift.mean():.1f} %</td></tr>"
+            f"<td>{percent(shift.mean(), 1)}</td></tr>"
         )
     shifts = sorted(zip(swap.changes[True], swap.words), key=lambda pair: -pair[0])
-    words = ", ".join(f"{escape(word)} {100 * change:.0f} %" for change, word in shifts)
+    words = ", ".join(f"{escape(word)} {percent(change)}" for change, word in shifts)
     return (
         f'<p class="swap-text" dir="auto">{escape(" ".join(swap.words))} → {escape(" ".join(swap.permutation))}</p>'
         '<div class="step-scroll"><table class="swap-table"><tr><th></th><th>before</th><th>after</th>'

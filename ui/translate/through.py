@@ -12,6 +12,7 @@ from transformer.insight import through
 from transformer.insight.through import AttentionPass, FeedForwardPass, Norm, TokenEmbedding, Walk
 from transformer.translator import Translator
 from ui import figures, messages, theme
+from ui.figures import percent
 from ui.kit import QUICKLY, alerts
 from ui.translate import answers
 from ui.translate.attention import layer_choices
@@ -105,7 +106,7 @@ def feed_forward_part(step: FeedForwardPass, activation: str) -> list[dict]:
     return [
         strip("In", "x", step.norm.x),
         strip("Widened", "x W_1 + b_1", step.inner),
-        strip("Negative numbers become 0", name, step.active, f"{100 * share:.0f} % are above 0")
+        strip("Negative numbers become 0", name, step.active, f"{percent(share)} are above 0")
         if activation == "relu"
         else strip("Activation", name, step.active),
         strip("Narrowed again", "· W_2 + b_2 (eq. 2)", step.output),

@@ -10,6 +10,7 @@ import numpy as np
 
 from transformer.insight import interpret
 from ui import figures, kit
+from ui.figures import percent
 from ui.kit import Tour, read_stops
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, CurrentTranslation
@@ -109,12 +110,12 @@ def _facts(
         "first_cell": (0, 0),
         "rest_cell": _resting(attention, *places["resting"]),
         "sharp_thumb": places["sharp"],
-        "rests": f"{100 * cross.ends[places['resting']]:.0f} %",
+        "rests": percent(cross.ends[places["resting"]]),
         "first_entropy": float(cross.entropy[0].mean()),
         "last_entropy": float(cross.entropy[-1].mean()),
         "spread": math.log(len(attention.source_tokens)),
         "steps": steps,
-        "probability": f"{100 * math.exp(hypothesis.logprob / steps):.0f} %",
+        "probability": percent(math.exp(hypothesis.logprob / steps)),
         "start": escape(plain(attention.decoder_tokens[0])),
         "last_word": _word(attention.target_tokens[-1]),
         **{name: [number + 1 for number in places[name]] for name in ("sharp", "resting", "one")},

@@ -27,6 +27,7 @@ from PIL import Image, ImageOps
 
 from training import assets
 from ui import theme
+from ui.figures import percent
 
 if TYPE_CHECKING:
     from vton import TryOn
@@ -151,7 +152,7 @@ def pairs() -> dict[str, Any]:
         both = [ImageOps.fit(Image.open(p.path).convert("RGB"), (144, 192)) for p in (person, garment)]
         picture = np.concatenate([np.asarray(one) for one in both], 1)
         title = f"{person.shows}, with: {garment.shows}"
-        share = f"{100 * row.share:.1f} %"
+        share = percent(row.share, 1)
         name = f"{row.person}+{row.garment}"
         items.append({"name": name, "title": title, "url": data_url(picture, (288, 192)), "below": share})
     return {"items": items, "width": 2 * THUMBNAIL[0], "height": THUMBNAIL[1]}

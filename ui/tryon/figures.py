@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from ui import figures, theme
+from ui.figures import percent
 from vton import labels
 from vton import verdict as measured
 from vton.inputs import photo
@@ -46,7 +47,7 @@ def data_url(picture: np.ndarray) -> str:
 def garment_readings(attributes: Any) -> dict[str, str]:
     """What was read of a garment, by the names of the options that it decides: "short sleeves (97 %)"."""
     return {
-        name: f"{WORDS[name][attributes[name].value]} ({100 * attributes[name].certainty:.0f} %)"
+        name: f"{WORDS[name][attributes[name].value]} ({percent(attributes[name].certainty)})"
         for name in READABLE
         if name in attributes
     }
@@ -63,7 +64,7 @@ def caption(result: Any, name: str) -> str:
     if name == "warped_cloth":
         parts.append("by the flow" if result.flow is not None else "by the spline")
     if name == "misalignment":
-        parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
+        parts.append(f"{percent(result.misaligned_share, 1)} of the predicted cloth")
     if name == "garment_mask" and result.garment_cut is not None:
         parts.append(WORDS["cuts"][result.garment_cut.method]["caption"])
     if name == "garment":
@@ -100,8 +101,8 @@ def quality(result: Any, device: str, licence: str) -> str:
     if "cloth_coverage" in facts:
         coverage = facts["cloth_coverage"]
         rows += [
-            ("Cloth coverage", f"{100 * coverage:.1f} % of the predicted region", coverage > 0.85),
-            ("Misaligned", f"{100 * facts['misaligned_share']:.1f} %", facts["misaligned_share"] < 0.15),
+            ("Cloth coverage", f"{percent(coverage, 1)} of the predicted region", coverage > 0.85),
+            ("Misaligned", percent(facts["misaligned_share"], 1), facts["misaligned_share"] < 0.15),
         ]
     if result.corrected:
         rows.append(("Corrected", ", ".join(name.replace("_", " ") for name in result.corrected), True))
@@ -268,7 +269,7 @@ def points_overlay(result: Any) -> dict[str, Any]:
         "fresh": False,
         "points": result.control_points.tolist(),
         "exact": data_url(warp_overlay(result)),
-        "note": f"{n} × {n} points, {100 * result.misaligned_share:.1f} % of the predicted cloth uncovered (orange)",
+        "note": f"{n} × {n} points, {percent(result.misaligned_share, 1)} of the predicted cloth uncovered (orange)",
     }
 
 

@@ -8,6 +8,7 @@ import gradio as gr
 import numpy as np
 
 from ui import colours, figures, messages, theme
+from ui.figures import percent
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Progress
 from ui.tryon import work
@@ -79,7 +80,7 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
     share = probabilities.reshape(len(probabilities), -1).mean(1)
     order = np.argsort(-share)
     classes = [
-        _figure(_map(probabilities[c], 1.0), f"{labels.SEGMENTATION[c]}, {100 * share[c]:.1f} %")
+        _figure(_map(probabilities[c], 1.0), f"{labels.SEGMENTATION[c]}, {percent(share[c], 1)}")
         for c in order
         if share[c] > 0.0005
     ]

@@ -10,6 +10,7 @@ import gradio as gr
 import numpy as np
 
 from ui import colours, messages, theme
+from ui.figures import percent
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Progress
 from ui.tryon import example, work
@@ -42,7 +43,7 @@ def panel(variant: work.Variant) -> dict[str, Any]:
         ("ΔE in the edited region", f"{difference.colour:.2f}"),
         ("ΔE where misaligned", "none is" if np.isnan(difference.misalignment) else f"{difference.misalignment:.2f}"),
         ("Mean difference of 255", f"{difference.mean:.2f}"),
-        ("Pixels that changed", f"{100 * difference.change_share:.1f} %"),
+        ("Pixels that changed", percent(difference.change_share, 1)),
         ("SSIM", f"{difference.ssim:.4f}"),
     ]
     return {**value, "difference": data_url(map_picture), "rows": [list(row) for row in rows]}
@@ -52,7 +53,7 @@ def warp_rows(warp: insight.WarpResult) -> list[list[str]]:
     """The numbers below a warp, as pairs of words."""
     iou, coverage, folds = warp.figures
     return [
-        ["Region covered", f"{100 * coverage:.1f} %"],
+        ["Region covered", percent(coverage, 1)],
         ["IoU with the region", f"{iou:.3f}"],
         ["Folded", "no cloth" if np.isnan(folds) else f"{100 * folds:.2f} % of the cloth"],
         ["Time", f"{warp.seconds:.2f} s"],

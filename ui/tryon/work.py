@@ -11,6 +11,7 @@ import numpy as np
 
 from training import assets
 from ui import figures, theme
+from ui.figures import percent
 from ui.services import Progress, Services
 from ui.tryon import example
 from ui.tryon.figures import WORDS, garment_readings, warp_overlay
@@ -120,8 +121,8 @@ def describe_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
     """As `look_at_garment`, of a garment that is cut out already."""
     if cut.method == "worn":
         return ON_WEARER, garment_readings(cut.attributes)
-    how, share = WORDS["cuts"][cut.method]["check"], 100 * (cut.mask > 0).mean()
-    return f"Cut out {how}, {share:.0f} % of the picture.", garment_readings(cut.attributes)
+    how, share = WORDS["cuts"][cut.method]["check"], (cut.mask > 0).mean()
+    return f"Cut out {how}, {percent(share)} of the picture.", garment_readings(cut.attributes)
 
 
 @functools.cache
@@ -165,7 +166,7 @@ def summary(result: Any) -> str:
     state = "Done" if result.result is not None else "Stopped before the synthesis"
     text = f"{state} in {seconds:.1f} s at {height} × {width}, seed {result.options.seed}. "
     if result.misalignment is not None:
-        text += f"{100 * result.misaligned_share:.1f} % of the predicted cloth is not covered by the warped garment."
+        text += f"{percent(result.misaligned_share, 1)} of the predicted cloth is not covered by the warped garment."
     return text
 
 
@@ -226,7 +227,7 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
             against = insight.difference(first, picture, region, report.misalignment > 127)
         first = picture if first is None else first
         view = figures.outline(picture, report.misalignment) if comparison.outline else picture
-        yield Variant(label, view, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
+        yield Variant(label, view, against, f"{percent(report.misaligned_share, 1)} of the cloth misaligned")
     baseline = figures.outline(result.baseline, result.misalignment) if comparison.outline else result.baseline
     against = None if first is None else insight.difference(first, result.baseline, region, result.misalignment > 127)
     yield Variant(BASELINE, baseline, against, "")
@@ -306,7 +307,7 @@ def _row(name: str, result: Any) -> contact_sheet.Row:
     around = [photo.crop(picture, result.frame, result.options.size) for picture in (result.photo, result.result)]
     pictures = (around[0], result.garment_photo, result.baseline, around[1])
     cells = tuple(contact_sheet.fit_into(picture, CELL) for picture in pictures)
-    return contact_sheet.Row(name, cells, f"{100 * result.misaligned_share:.1f} % open")
+    return contact_sheet.Row(name, cells, f"{percent(result.misaligned_share, 1)} open")
 
 
 def upto(stop: bool) -> str:

@@ -306,12 +306,20 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     opening = (cv2.morphologyEx(opening.astype(np.uint8), cv2.MORPH_OPEN, around) > 0) & mask
     values = reading.values.get("neckline", {})
     if opening.any() and values and max(values, key=values.__getitem__) == "hood":
-        # The outline knows a hood's edge better than the reader does.
-        front, brush = (mask & ~opening).astype(np.uint8), disc(HOOD_EDGE * mask.any(0).sum())
-        edge = cv2.morphologyEx(front, cv2.MORPH_OPEN, brush) < front
-        near = cv2.dilate(opening.astype(np.uint8), brush, iterations=2) > 0
-        opening |= edge & near & np.maximum.accumulate(opening[::-1].any(1))[::-1, None]
+        opening |= edge_of_hood(opening, mask)
     return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
+
+
+def edge_of_hood(hood: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """(H, W) bool, what of a hood's edge the reader has missed, which the garment's outline knows better: what is thin
+    beside the hood and not lower than it.
+
+    hood, mask: (H, W) bool, the hood as the reader sees it, and the garment with it.
+    """
+    front, brush = (mask & ~hood).astype(np.uint8), disc(HOOD_EDGE * mask.any(0).sum())
+    thin = cv2.morphologyEx(front, cv2.MORPH_OPEN, brush) < front
+    near = cv2.dilate(hood.astype(np.uint8), brush, iterations=2) > 0
+    return thin & near & np.maximum.accumulate(hood[::-1].any(1))[::-1, None]
 
 
 def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> Garment:

@@ -34,7 +34,7 @@ class Reading:
     """What was read of a picture."""
 
     mask: np.ndarray  # (H, W) float32 in [0, 1], the garment
-    opening: np.ndarray  # (H, W) float32 in [0, 1], the inside of its back above the front neckline
+    opening: np.ndarray  # (H, W) float32 in [0, 1], the inside of its back above the front neckline, or its hood
     groups: dict[str, dict[str, float]]  # probability of each group by attribute
     values: dict[str, dict[str, float]]  # and of each value
 
