@@ -143,7 +143,7 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
-    """6 segmentation: S-hat (3.2), after the rules on sleeves and neckline."""
+    """6 segmentation: S-hat (3.2), after the rules on hem, sleeves and neckline."""
     network = cast(segmentation.SegmentationGenerator, networks.segmentation)
     config = network.config
     if r.options.hem == attributes.TUCKED and config.attributes < attributes.LENGTH:
@@ -162,9 +162,12 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
     inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
     classes = inference.place_hem(network, inputs, r.keypoints, groups["hem"], noise, mirror)
+    predicted = rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view)
     carries = carries_neckline(r)
+    if r.options.hem != "predicted":
+        predicted = rules.close_cloth(predicted)
     result, sleeves = rules.apply_rules(
-        rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view),
+        predicted,
         r.keypoints,
         r.garment_cut.attributes,
         r.options.sleeves,

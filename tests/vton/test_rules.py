@@ -8,7 +8,7 @@ from vton import labels
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import apply_rules, restore_bottom
+from vton.rules.segmentation import apply_rules, close_cloth, restore_bottom
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +74,15 @@ def test_trousers_that_the_network_was_not_shown_stay_where_it_puts_neither_clot
     out = restore_bottom(predicted, seen, view)
     assert out[2, 1] == labels.UPPER and out[3, 2] == labels.ARMS[0] and out[3, 1] == labels.BOTTOM
     np.testing.assert_array_equal(out != predicted, (np.indices((6, 4)) == np.array([3, 1])[:, None, None]).all(0))
+
+
+def test_trousers_are_not_seen_through_cloth_that_surrounds_them():
+    segmentation = np.zeros((40, 30), np.uint8)
+    segmentation[5:30, 5:25], segmentation[30:, 8:22] = labels.UPPER, labels.BOTTOM
+    expected = segmentation.copy()
+    segmentation[24:27, 10:20] = labels.BOTTOM  # a hole
+    segmentation[10:12, 10:12] = expected[10:12, 10:12] = labels.BACKGROUND  # wall
+    segmentation[15, 10:12] = expected[15, 10:12] = labels.BOTTOM, labels.ARMS[0]  # beside a hand
+    np.testing.assert_array_equal(close_cloth(segmentation), expected)
+    cut = segmentation[:26]  # the hole reaches the picture's border
+    np.testing.assert_array_equal(close_cloth(cut), cut)

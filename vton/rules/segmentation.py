@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import cv2
 import numpy as np
 
 from vton import labels
@@ -48,3 +49,16 @@ def restore_bottom(segmentation: np.ndarray, agnostic: np.ndarray, view: np.ndar
     out = segmentation.copy()
     out[(view != agnostic) & (segmentation == labels.BACKGROUND)] = labels.BOTTOM
     return out
+
+
+def close_cloth(segmentation: np.ndarray) -> np.ndarray:
+    """The predicted segmentation without holes in the cloth: what shows trousers or skirt and is surrounded by cloth
+    alone is cloth. Wall may be seen there, between an arm and the trunk.
+
+    segmentation: (H, W) 13 classes. A piece that reaches the picture's border is no hole.
+    """
+    around = np.pad(segmentation, 1)
+    _, pieces = cv2.connectedComponents((around != labels.UPPER).astype(np.uint8), connectivity=4)
+    open_pieces = np.unique(pieces[(around != labels.UPPER) & (around != labels.BOTTOM)])
+    closed = (around == labels.BOTTOM) & ~np.isin(pieces, open_pieces)
+    return np.where(closed[1:-1, 1:-1], np.uint8(labels.UPPER), segmentation)
