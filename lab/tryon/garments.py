@@ -15,11 +15,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from torch import nn
 
 from training.command import launch
 from training.memory import keep_memory
-from training.recipe import setting
 from vton.data.garments import GarmentPicture, Garments, names_of
 from vton.recipes import garment
 from vton.recipes.garment import PRESETS, GarmentRecipe
@@ -133,18 +131,6 @@ def v_mark(mark: tuple[float, ...], deeper: float, power: float) -> tuple[float,
     return (left_x, left_y, right_x, right_y, (left_x + right_x) / 2, bottom_y + deeper, power)
 
 
-def freeze(part: nn.Module) -> None:
-    """Keeps a part of a network as it is in training: its parameters, and the statistics by which it normalises."""
-    part.requires_grad_(False)
-    for module in part.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.register_forward_pre_hook(_as_in_use)
-
-
-def _as_in_use(module: nn.Module, inputs: tuple) -> None:
-    module.eval()
-
-
 class MarkedGarments(Garments):
     """`Garments` with marked neck openings, which are drawn more often, and with corrected necklines."""
 
@@ -163,25 +149,10 @@ class MarkedGarments(Garments):
         ]
 
 
-@dataclasses.dataclass
-class MarkedRecipe(GarmentRecipe):
-    """`GarmentRecipe` with what is of use where openings are marked."""
-
-    pyramid: bool = setting(False, "learn mask and opening alone: encoder and attributes stay as they are")
-
-
 class GarmentTask(garment.GarmentTask):
     """The garment reader as a task on the project's folders. The name stands in every run's recipe.json."""
 
-    recipe: MarkedRecipe
     source = MarkedGarments
-
-    def __init__(self, recipe: MarkedRecipe):
-        super().__init__(recipe)
-        if recipe.pyramid:
-            model = self.networks["model"]
-            for part in (model.down, model.place, model.attributes):
-                freeze(part)
 
     def read_folder(self, folder: Path, names: Iterable[str]) -> list[GarmentPicture]:
         """As of the recipe, with the marked openings."""
@@ -200,7 +171,7 @@ class GarmentTask(garment.GarmentTask):
 
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return launch(GarmentTask, MarkedRecipe, PRESETS, argv, "Trains the garment reader on the project's garments.")
+    return launch(GarmentTask, GarmentRecipe, PRESETS, argv, "Trains the garment reader on the project's garments.")
 
 
 if __name__ == "__main__":

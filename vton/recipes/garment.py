@@ -11,7 +11,7 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from training.recipe import SHARE, read_presets, setting
@@ -51,6 +51,7 @@ class GarmentRecipe(PictureRecipe):
     second: float = setting(0.4, "share of second looks: the garment fills the frame and its mask is given")
     neck: float = setting(0.0, "share of looks at the neck alone, with the mask; they teach neckline, mask and opening")
     opening: bool = setting(True, "whether it learns the neck opening")
+    pyramid: bool = setting(False, "learn mask and opening alone: encoder and attributes stay as they are")
     validation: int = 96
 
     @classmethod
@@ -68,6 +69,18 @@ def network_config(recipe: GarmentRecipe) -> GarmentReaderConfig:
     return GarmentReaderConfig(size=size, opening=recipe.opening, neck=recipe.neck > 0)
 
 
+def freeze(part: nn.Module) -> None:
+    """Keeps a part of a network as it is in training: its parameters, and the statistics by which it normalises."""
+    part.requires_grad_(False)
+    for module in part.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.register_forward_pre_hook(_as_in_use)
+
+
+def _as_in_use(module: nn.Module, inputs: tuple) -> None:
+    module.eval()
+
+
 class GarmentTask(PictureTask):
     """The garment reader as a task: mask, kind, sleeves, neckline and view of a garment's picture."""
 
@@ -80,6 +93,8 @@ class GarmentTask(PictureTask):
         draped = None if recipe.data or recipe.pack else draped_people(recipe, garments.FLAT_SIZE)
         self.garments = self.source(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
         model = self.set_model(GarmentReader(network_config(recipe)))
+        for part in (model.down, model.place, model.attributes) if recipe.pyramid else ():
+            freeze(part)
         self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
         self.weights |= {"opening": 1.0} if recipe.opening else {}
         groups = [

@@ -13,13 +13,14 @@ import pytest
 import torch
 
 from lab.tryon import garments
-from lab.tryon.garments import GarmentTask, MarkedGarments, MarkedRecipe, draw_opening, neck_openings, with_v_neck
+from lab.tryon.garments import GarmentTask, MarkedGarments, draw_opening, neck_openings, with_v_neck
 from lab.tryon.labelled import garment_confusion, main
 from tests.vton.garment_folder import folder  # noqa: F401
 from training.weights import save_model
 from vton.data.garments import GarmentPicture, names_of, read_folder
 from vton.inputs.reading import Reading
 from vton.networks.garment_reader import GROUPS, VALUES, GarmentReader, GarmentReaderConfig
+from vton.recipes.garment import GarmentRecipe
 
 
 def test_corrected_necklines_are_learned_and_never_measured(folder, monkeypatch, tmp_path):  # noqa: F811
@@ -111,7 +112,7 @@ def test_marked_pictures_are_a_source_and_all_of_those_held_out_are_measured(fol
     held, kept = (names_of(folder / "garments_more", held_out=held_out) for held_out in (True, False))
     marks = {("garments_more", name): mark for name in (held[-1], kept[0])} | {("garments_more", kept[1]): ()}
     monkeypatch.setattr(garments, "neck_openings", lambda: marks)
-    task = GarmentTask(MarkedRecipe(data=str(folder), height=96, width=64, batch=1))
+    task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=1))
     drawn = {p.name: p for p in task.garments.sources["marked"]}
     assert set(drawn) == set(kept[:2]) and not drawn[kept[1]].opening.any()
     assert [p.name for p in task.garments.sources["marked"]].count(kept[0]) == 2  # once more with a V
@@ -120,7 +121,7 @@ def test_marked_pictures_are_a_source_and_all_of_those_held_out_are_measured(fol
 
 
 def test_with_the_pyramid_alone_attributes_stay_as_they_are(folder):  # noqa: F811
-    task = GarmentTask(MarkedRecipe(data=str(folder), height=96, width=64, batch=2, pyramid=True))
+    task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=2, pyramid=True))
     model, image, prior = task.networks["model"], torch.rand(2, 3, 96, 64), torch.zeros(2, 1, 96, 64)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     mask, logits, _ = model.eval()(image, prior)
