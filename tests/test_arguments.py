@@ -52,7 +52,7 @@ NEEDED = {
     "lab.tryon.draping.openings": "--data FOLDER --out NEW",
     "lab.tryon.draping.drape": "--data FOLDER --body FILE --out NEW",
     "lab.tryon.draping.pack": "--records FOLDER --data FOLDER --openings FOLDER --studio FILE --out NEW.npz",
-    "lab.tryon.draping.drawings": "--drapes FILE --out NEW",
+    "lab.tryon.draping.drawings": "--out NEW",
     "lab.tryon.exchange pairs": "--data FOLDER --out NEW",
     "lab.tryon.exchange measure": "--pairs FOLDER",
     "gan.train": "--run NEW",

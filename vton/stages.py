@@ -94,8 +94,9 @@ def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
 
 
 def parse_person(networks: Networks, r: TryOnResult) -> dict[str, Any]:
-    """3 parse: the person's LIP labels S."""
+    """3 parse: the person's LIP labels S. A scarf is taken for part of the garment, with which it goes."""
     parse = parsing.parse(networks.parser, r.person, r.keypoints, r.person_mask)
+    parse[parse == labels.SCARF_LIP] = labels.UPPER_LIP[0]
     # Where the frame sticks out of the photograph its border is repeated: nobody is there.
     inside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0)
     return {"parse": np.where(inside > 0, parse, labels.BACKGROUND).astype(np.uint8)}
@@ -165,7 +166,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     predicted = rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view)
     carries = carries_neckline(r)
     if r.options.hem != "predicted":
-        predicted = rules.close_cloth(predicted)
+        predicted = rules.straighten_hem(rules.close_cloth(predicted))
     result, sleeves = rules.apply_rules(
         predicted,
         r.keypoints,

@@ -30,7 +30,7 @@ from vton.networks.segmentation import SegmentationGenerator
 from vton.pipeline import TryOn
 from vton.recipes.common import collate
 from vton.recipes.segmentation import other_hem
-from vton.rules.segmentation import apply_rules
+from vton.rules.segmentation import apply_rules, close_cloth, straighten_hem
 from vton.rules.sleeves import KINDS, cloth_shares, contradicting
 from vton.tensors import labels_to_tensor, picture_to_tensor
 
@@ -192,30 +192,39 @@ def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size
 
 
 def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple[int, int] = (256, 192)) -> dict:
-    """By source, with the rule on sleeves ("rule") and without ("none"): region and arms, the IoU with the truth, and
-    sleeves, the share of pairs that show the garment's; changed, the share of the pixels inside garment and arms of
-    either answer that the rule changes; acted, the share of pairs with any such pixel.
+    """By source, without any rule ("none"), with each alone and with all: region and arms, the IoU with the truth;
+    sleeves, the share of pairs that show the garment's; hem, of draped people, as of `edge_distances`; changed, the
+    share of the pixels inside garment and arms of either answer that the rule changes; acted, the share of pairs with
+    any such pixel.
     """
     rows: dict[str, list[dict[str, float]]] = {}
     for source, sample in samples(pack, count, size):
         attributes = read_sample(tryon, sample)
         answer = predict_classes(tryon, sample, conditions(sample), condition_groups(attributes))
         classes = answer[0].numpy().astype(np.uint8)
-        by_rule, _ = apply_rules(classes, sample["keypoints"], attributes)
-        for name, answer in {"rule": by_rule, "none": classes}.items():
-            row = rule_figures(answer, by_rule, sample, source, attributes)
+        closed = close_cloth(classes)
+        answers = {
+            "none": classes,
+            "closed cloth": closed,
+            "straight hem": straighten_hem(classes),
+            "sleeves": apply_rules(classes, sample["keypoints"], attributes)[0],
+            "all": apply_rules(straighten_hem(closed), sample["keypoints"], attributes)[0],
+        }
+        for name, by_rule in answers.items():
+            row = rule_figures(by_rule, classes, sample, source, attributes)
             rows.setdefault(f"{source}, {name}", []).append(row)
     return means(rows)
 
 
-def rule_figures(answer, full, sample, source, attributes) -> dict[str, float]:
-    """What `evaluate_rules` says of one answer (H, W) beside that by rule (H, W)."""
+def rule_figures(answer, before, sample, source, attributes) -> dict[str, float]:
+    """What `evaluate_rules` says of one answer (H, W) beside that before any rule (H, W)."""
     plain = region_figures(answer, sample, source, attributes)
-    inside = np.isin(answer, (labels.UPPER, *labels.ARMS)) | np.isin(full, (labels.UPPER, *labels.ARMS))
+    inside = np.isin(answer, (labels.UPPER, *labels.ARMS)) | np.isin(before, (labels.UPPER, *labels.ARMS))
     return {
         "region": plain["region_iou"],
         "arms": plain["arms_iou"],
         "sleeves": plain["sleeves_right"],
-        "changed": 1 - mask_iou(np.where(inside, answer == full, False), inside),
-        "acted": float((answer != full).any()),
+        "hem": plain.get("hem_pixels", float("nan")),
+        "changed": 1 - mask_iou(np.where(inside, answer == before, False), inside),
+        "acted": float((answer != before).any()),
     }

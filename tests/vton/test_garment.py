@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lab.tryon.synthetic import EXAMPLE_GARMENTS, draw_pair
-from vton.inputs import garment
+from vton.inputs import garment, photo
 from vton.inputs.photo import InputError
 from vton.inputs.reading import Reading
 from vton.networks.garment_reader import GROUPS, VALUES
@@ -60,8 +60,21 @@ def test_cut_out_finds_the_drawn_mask(name, ground, method):
     assert cut.method == method
     assert iou(cut.mask, mask) > (0.95 if method == "uniform" else 0.90)
     assert cut.cloth.shape == image.shape and cut.mask.dtype == np.uint8 and set(np.unique(cut.mask)) == {0, 255}
-    assert (cut.cloth[cut.mask == 0] == 246).all() and (cut.cloth[cut.mask > 0] == image[cut.mask > 0]).all()
+    inner = cv2.erode(cut.mask, photo.disc(0.01 * H)) > 0
+    assert (cut.cloth[cut.mask == 0] == 246).all() and (cut.cloth[inner] == image[inner]).all() and inner.any()
     assert (image == before).all()
+
+
+def test_the_rim_of_a_cut_out_has_nothing_of_the_ground():
+    image = np.full((1000, 800, 3), 255, np.uint8)
+    image[200:800, 200:600] = (200, 30, 30)
+    image[198:200, 200:600] = image[200:800, 598:600] = (230, 150, 150)  # half ground
+    mask = np.zeros((1000, 800), bool)
+    mask[198:800, 200:600] = mask[100:198, 300:304] = True
+    image[100:198, 300:304] = (10, 20, 30)  # a strap that is all rim
+    cut = garment.with_mask(image, mask)
+    assert (cut.cloth[198:800, 200:600] == (200, 30, 30)).all()
+    assert (cut.cloth[110:190, 300:304] == (10, 20, 30)).all() and (cut.cloth[~mask] == 246).all()
 
 
 def test_transparency_is_trusted():

@@ -53,6 +53,18 @@ def test_the_edge_of_a_high_collar_is_no_face():
     np.testing.assert_array_equal(tidy(marked, points)[60:64], marked[60:64])
 
 
+def test_stripes_and_folds_beside_the_hair_are_no_hair():
+    parse, points = person()
+    parse[58:110, 76:88] = HAIR  # a lock, wider than twice a sliver
+    marked = parse.copy()
+    for row in (80, 90, 100):
+        marked[row : row + 2, 88:96] = HAIR
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    wall = parse.copy()
+    wall[24:26, 116:124] = HAIR  # a strand before the wall
+    np.testing.assert_array_equal(tidy(wall, points), wall)
+
+
 def test_hair_without_a_face_stays():
     parse, points = person()
     parse[parse == FACE] = 0

@@ -651,3 +651,42 @@ def test_where_the_face_lies_in_the_shade_hands_tell_how_light_the_arms_are_and_
         composite._lab(arms_of(one, held)[None, None].astype(np.uint8))[0, 0] for one in (shade, lighter, redder)
     )
     assert 3 < light[0] - before[0] < 9 and np.abs(red - before).max() < 1.5
+
+
+def test_a_throat_lies_in_the_light_in_which_the_face_lies(sleeves_off):
+    """Whatever the hands are like: they may hang in the sun under a hat's shade."""
+    long, _ = sleeves_off
+    long = replace(
+        long, parse=np.where(long.parse == labels.NECK_LIP, labels.UPPER_LIP[0], long.parse).astype(np.uint8)
+    )
+    shade = replace(long, person=shifted(long.person, long.parse == labels.FACE_LIP, (-25, 0, 0)))
+    bare = final_picture.throat(shade)
+    assert final_picture.in_shade(shade) and bare.sum() > 100
+    light, dark = (
+        np.median(composite._lab(final_picture.from_photograph(one)[bare][None])[0, :, 0]) for one in (long, shade)
+    )
+    assert 20 < light - dark < 30
+
+
+def test_where_hair_shuts_in_a_collar_that_is_gone_there_is_skin_and_beside_the_wall_there_is_wall(result):
+    size = result.options.size
+    free = neckline.above_shoulders(result.keypoints, size)
+    free &= ~neckline.around_neck(result.keypoints, size) & ~neckline.on_shoulders(result.keypoints, size)
+    head = np.isin(result.parse, (labels.HAIR_LIP, labels.FACE_LIP)).astype(np.uint8)
+    inner = (cv2.erode(head, np.ones((7, 7), np.uint8)) > 0) & free
+    outer = (cv2.dilate(head, np.ones((9, 9), np.uint8)) > 0) & (result.parse == labels.BACKGROUND) & free
+    pieces = inner | outer
+    parse = np.where(pieces, labels.UPPER_LIP[0], result.parse).astype(np.uint8)
+    classes = np.where(pieces, labels.BACKGROUND, result.segmentation).astype(np.uint8)
+    throat = final_picture.throat(replace(result, parse=parse, segmentation=classes))
+    assert inner.sum() > 50 and outer.sum() > 50 and throat[inner].all() and not throat[outer].any()
+
+
+def test_a_scarf_is_taken_off_with_the_garment(tryon, pictures, result, monkeypatch):
+    scarf = np.where(result.parse == labels.UPPER_LIP[0], labels.SCARF_LIP, result.parse).astype(np.uint8)
+    half = len(scarf) // 2
+    scarf[:half] = result.parse[:half]
+    assert (scarf == labels.SCARF_LIP).any()
+    monkeypatch.setattr(parsing, "parse", lambda *arguments: scarf.copy())
+    read = tryon.run(*pictures, size=SIZE, until="parse")
+    np.testing.assert_array_equal(read.parse, result.parse)

@@ -8,7 +8,7 @@ from vton import labels
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import apply_rules, close_cloth, restore_bottom
+from vton.rules.segmentation import apply_rules, close_cloth, restore_bottom, straighten_hem
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +86,40 @@ def test_trousers_are_not_seen_through_cloth_that_surrounds_them():
     np.testing.assert_array_equal(close_cloth(segmentation), expected)
     cut = segmentation[:26]  # the hole reaches the picture's border
     np.testing.assert_array_equal(close_cloth(cut), cut)
+
+
+def worn_to(ends):
+    """A garment over trousers that ends at row `ends[i]` in column i of the trunk, (256, 192) of 13 classes."""
+    classes = np.zeros((256, 192), np.uint8)
+    columns = np.arange(60, 60 + len(ends))
+    rows = np.arange(256)[:, None]
+    classes[:, columns] = np.where(rows <= ends, labels.UPPER, np.where(rows < 250, labels.BOTTOM, 0))
+    classes[:60] = 0
+    return classes
+
+
+def test_lobes_of_a_hem_become_the_parabola_around_which_they_lie():
+    across = np.linspace(-1, 1, 72)
+    straight = np.round(170 - 6 * across**2)
+    lobes = straight + np.round(3 * np.sin(9 * across))
+    made = straighten_hem(worn_to(lobes))
+    ends = (made == labels.UPPER).cumsum(0).argmax(0)[60:132]
+    assert np.abs(lobes - straight).max() == 3 and np.abs(ends - straight).max() <= 1
+    np.testing.assert_array_equal(made, straighten_hem(made))
+    np.testing.assert_array_equal(made[:160], worn_to(lobes)[:160])
+
+
+def test_what_is_no_lobe_of_the_hem_stays():
+    """Hands and arms before it, tails of a shirt, wall beside it; and a hem of which hardly anything is seen."""
+    straight = np.full(72, 170)
+    tail = straight.copy()
+    tail[:14] = 186
+    np.testing.assert_array_equal(straighten_hem(worn_to(tail)), worn_to(tail))
+    wavy = straight + np.round(2 * np.sin(np.arange(72)))
+    classes = worn_to(wavy)
+    classes[150:180, 70:80], classes[168:175, 100:104] = labels.ARMS[0], labels.BACKGROUND
+    made = straighten_hem(classes)
+    kept = np.isin(classes, (labels.ARMS[0], labels.BACKGROUND))
+    assert (made != classes).any() and (made[kept] == classes[kept]).all()
+    classes[:, 64:] = 0
+    np.testing.assert_array_equal(straighten_hem(classes), classes)

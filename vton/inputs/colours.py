@@ -16,7 +16,7 @@ PARTS = (
     (labels.BACKGROUND,),
     (labels.HAT_LIP, labels.HAIR_LIP),
     (*labels.HEAD_LIP, labels.NECK_LIP),
-    (*labels.UPPER_LIP, labels.LIP.index("scarf")),
+    (*labels.UPPER_LIP, labels.SCARF_LIP),
     (*labels.TROUSERS_LIP, labels.LIP.index("socks")),
     labels.ARMS_LIP,
     labels.LEGS_LIP,

@@ -11,7 +11,7 @@ from torch import nn
 
 from vton import labels
 from vton.inputs import parsing, pose
-from vton.inputs.photo import InputError, disc, largest, opaque
+from vton.inputs.photo import InputError, disc, from_nearest, largest, opaque
 from vton.inputs.reading import Attribute, Reading, read_garment
 
 # Numbers with no figure beside them were set by eye on photographs of garments and are not measured one by one.
@@ -32,6 +32,7 @@ DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
 NOTCH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
 LEAST_OPENING, MOST_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
 HOOD_EDGE = 0.03  # half the width of what a reader leaves of a hood at its edge, in widths of the garment
+RIM = 0.003  # of the longer side, how far inside its outline a garment's colours are mixed with the ground's
 TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 # A garment on its side or upside down: of 23 upright ones the reader is sure by 0.95 to 0.99 that they are upper
@@ -470,8 +471,18 @@ def with_mask(image: np.ndarray, mask: np.ndarray, method: str = "alpha") -> Gar
     mask = mask if mask.dtype == bool else mask > 127
     if mask.shape != image.shape[:2]:
         raise ValueError(f"Picture and mask differ in size: {image.shape[:2]} and {mask.shape}.")
-    cloth = np.where(mask[..., None], image[..., :3], np.uint8(BACKGROUND))
+    cloth = np.where(mask[..., None], _without_rim(image[..., :3], mask), np.uint8(BACKGROUND))
     return Garment(cloth, mask.astype(np.uint8) * 255, method)
+
+
+def _without_rim(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """A picture (H, W, 3) uint8 in which the rim of a garment, mask (H, W) bool, has the colours right inside of it;
+    straps that are no wider than their rims stay.
+    """
+    brush = disc(RIM * max(mask.shape))
+    inner = cv2.erode(mask.astype(np.uint8), brush)
+    rim = mask & (inner == 0) & (cv2.dilate(inner, brush, iterations=2) > 0)
+    return np.where(rim[..., None], from_nearest(image, inner > 0), image) if rim.any() else image
 
 
 def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = None) -> Garment:

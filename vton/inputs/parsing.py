@@ -20,7 +20,9 @@ HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
 OUTSIDE = 0.1  # share of an arm without a hand that at the least lies outside the trunk; less is a bare midriff
-SLIVER = 0.008  # strips of face along a collar are narrower than twice this, as a share of the picture's height
+# Strips of face along a collar, and of hair along stripes and folds, are narrower than twice this share of the
+# picture's height: on 80 labelled photographs the overlap of hair is 0.730 without them, 0.728 with them.
+SLIVER = 0.008
 PATCH = 0.02  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
 # A piece of cloth or leg that is no larger than the first share of the picture, with no more wall around it than the
 # second, and with one other cloth as the third of the rest, is part of that. On 80 labelled photographs that makes
@@ -109,8 +111,9 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
     These are hair and hat away from the head, arms away from their bones, or inside the trunk where the hand is not
-    seen (a bare midriff), slivers of face along a collar, and specks of anything but the head. Patches
-    of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are of that.
+    seen (a bare midriff), and specks of anything but the head. Slivers of face and hair along a garment are garment,
+    patches of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are
+    of that.
 
     parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
     Returns (H, W) uint8.
@@ -120,6 +123,9 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     skirt = cv2.morphologyEx(skirt, cv2.MORPH_CLOSE, disc(PATCH * len(parse)))
     parse[(skirt > 0) & np.isin(parse, (labels.DRESS_LIP, labels.COAT_LIP))] = labels.SKIRT_LIP
     _join_pieces(parse)
+    slivers = _slivers(parse, labels.FACE_LIP) | _slivers(parse, labels.HAIR_LIP)
+    if slivers.any():
+        parse = np.where(slivers, from_nearest(parse, np.isin(parse, labels.UPPER_LIP)), parse)
     island = np.zeros(parse.shape, bool)
     head = np.isin(parse, HEAD)
     if (parse == labels.FACE_LIP).any():
@@ -127,7 +133,6 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), near))
         main = np.bincount(parts[parse == labels.FACE_LIP]).argmax()
         island |= head & (parts != main)
-        island |= _face_slivers(parse)
     visible = present(keypoints)
     for label, bones in zip(labels.ARMS_LIP, (LEFT_ARM, RIGHT_ARM)):
         arm = parse == label
@@ -147,14 +152,16 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     return from_nearest(parse, ~island)
 
 
-def _face_slivers(parse: np.ndarray) -> np.ndarray:
-    """(H, W) bool, strips of face in a parse (H, W) that touch the garment: the upper edge of a high collar."""
-    face = (parse == labels.FACE_LIP).astype(np.uint8)
-    thin = face - cv2.morphologyEx(face, cv2.MORPH_OPEN, disc(SLIVER * len(parse)))
+def _slivers(parse: np.ndarray, label: int) -> np.ndarray:
+    """(H, W) bool, strips of a label in a parse (H, W) that touch the garment: the edge of a collar, stripes, folds."""
+    part = (parse == label).astype(np.uint8)
+    radius = SLIVER * len(parse)
+    thin = part - cv2.morphologyEx(part, cv2.MORPH_OPEN, disc(radius))
     count, parts = cv2.connectedComponents(thin)
+    strip = np.bincount(parts.ravel()) > radius**2  # less is a corner
     beside_garment = cv2.dilate(np.isin(parse, labels.UPPER_LIP).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     touches = np.bincount(parts[beside_garment], minlength=count) > 0
-    return touches[parts] & (thin > 0)
+    return (strip & touches)[parts] & (thin > 0)
 
 
 def _leave_trunk(arm: np.ndarray, keypoints: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with le
 SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
+MOST_WALL = 0.2  # of its outline a piece of the old collar has beside the wall if it lies behind hair or before skin
 
 
 class Layers(NamedTuple):
@@ -83,9 +84,20 @@ def throat(r: TryOnResult) -> np.ndarray:
     gone there is no wall behind it.
     """
     near = neckline.around_neck(r.keypoints, r.options.size) | neckline.on_shoulders(r.keypoints, r.options.size)
-    under_collar = np.isin(r.parse, labels.UPPER_LIP) & near
-    bare = (r.segmentation == labels.BACKGROUND) & ((r.parse == labels.NECK_LIP) | under_collar)
+    under_collar = (r.segmentation == labels.BACKGROUND) & np.isin(r.parse, labels.UPPER_LIP)
+    shut_in = _away_from_wall(r, under_collar & ~near & neckline.above_shoulders(r.keypoints, r.options.size))
+    bare = (r.segmentation == labels.BACKGROUND) & (r.parse == labels.NECK_LIP) | under_collar & near | shut_in
     return bare & ~own_skin(r, (labels.NECK_LIP,))
+
+
+def _away_from_wall(r: TryOnResult, part: np.ndarray) -> np.ndarray:
+    """Those pieces of a part (H, W) bool beside whose outline hardly any wall is seen: hair and skin shut them in."""
+    count, pieces = cv2.connectedComponents(part.astype(np.uint8))
+    grown = cv2.dilate(pieces.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
+    rim = (grown > 0) & ~part
+    around = np.bincount(grown[rim], minlength=count)
+    wall = np.bincount(grown[rim & (r.parse == labels.BACKGROUND)], minlength=count)
+    return part & (wall < MOST_WALL * np.maximum(around, 1))[pieces]
 
 
 def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +215,9 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     else:
         tone = reference
     picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone, light), arms, arms | own)
-    picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else reference)
+    # A throat lies in the shade in which the face lies.
+    beside = next((part for part in (neck, face) if composite.is_skin(r.person, part)), reference)
+    picture = composite.match_skin(picture, bare, r.person, beside)
     picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48, width / 8)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
     return below_hem(r, picture, _dilate(_old_garment(r), round(width / 48)) > 0)

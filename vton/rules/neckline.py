@@ -65,13 +65,23 @@ def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
     far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
     """
+    if _shoulders(keypoints) is None:
+        return np.zeros(size, bool)
+    below = ~above_shoulders(keypoints, size)
+    return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
+
+
+def above_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, what lies above the line through the joints of the shoulders; all False without both.
+
+    keypoints: (25, 3) in pixels of a picture of `size`.
+    """
     shoulders = _shoulders(keypoints)
     if shoulders is None:
         return np.zeros(size, bool)
     (x0, y0), (x1, y1) = shoulders
     y, x = np.mgrid[: size[0], : size[1]]
-    below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
-    return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
+    return y <= y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
 
 
 def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:

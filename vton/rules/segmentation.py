@@ -9,9 +9,15 @@ import numpy as np
 
 from vton import labels
 from vton.attributes import certain_groups
+from vton.inputs.hem import above_bottom
 from vton.inputs.reading import Attribute
 from vton.rules.neckline import bare_throat
 from vton.rules.sleeves import KINDS, contradicting, set_length
+
+ROUNDS = 10  # of the fit of a hem, after which it does not change any more
+LOBE = 0.02  # how far from the parabola a lobe of the hem reaches at most, as a share of the picture's height
+FOLLOWS = 0.9  # share of a hem's columns that lie no further from it; fewer, and the hem has another shape
+FEWEST_COLUMNS = 0.05  # as a share of the picture's width, of which a hem has to be seen
 
 
 def apply_rules(
@@ -62,3 +68,35 @@ def close_cloth(segmentation: np.ndarray) -> np.ndarray:
     open_pieces = np.unique(pieces[(around != labels.UPPER) & (around != labels.BOTTOM)])
     closed = (around == labels.BOTTOM) & ~np.isin(pieces, open_pieces)
     return np.where(closed[1:-1, 1:-1], np.uint8(labels.UPPER), segmentation)
+
+
+def straighten_hem(segmentation: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with the hem, where it lies over trousers or a skirt, as a parabola: a network that
+    chooses pixel by pixel leaves lobes there.
+
+    The parabola is the robust fit to the columns (weights of Cauchy). Columns further from it than LOBE stay as they
+    are, since a hand or a bag ends there; so does all of a hem that has another shape, such as the tails of a shirt.
+    segmentation: (H, W) 13 classes.
+    """
+    height, width = segmentation.shape
+    meeting = above_bottom(segmentation == labels.UPPER, segmentation)
+    columns = np.flatnonzero(meeting.any(0))
+    if len(columns) < FEWEST_COLUMNS * width:
+        return segmentation
+    ends = len(meeting) - 1 - meeting[::-1, columns].argmax(0)
+    across = 2 * (columns - columns.mean()) / width
+    weight = np.ones(len(columns))
+    for _ in range(ROUNDS):
+        apart = ends - np.polyval(np.polyfit(across, ends, 2, w=weight), across)
+        weight = 1 / np.sqrt(1 + (apart / (3 * max(0.5, np.median(np.abs(apart))))) ** 2)
+    lobe = np.abs(apart) <= LOBE * height
+    if lobe.mean() < FOLLOWS:
+        return segmentation
+    columns, ends, hem = columns[lobe], ends[lobe], np.round(ends - apart)[lobe]
+    rows = np.arange(height)[:, None]
+    out = segmentation.copy()
+    part = out[:, columns]
+    part[(rows > ends) & (rows <= hem) & (part == labels.BOTTOM)] = labels.UPPER
+    part[(rows <= ends) & (rows > hem) & (part == labels.UPPER)] = labels.BOTTOM
+    out[:, columns] = part
+    return out

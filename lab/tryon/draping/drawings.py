@@ -40,14 +40,14 @@ def write_drawing(file: Path, drawing: Drawing) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Draw people beforehand."""
     options = CommandLine(prog="python -m lab.tryon.draping.drawings", description=main.__doc__)
-    options.add_argument("--drapes", type=an_existing_file, default="", help="file of drapes; else those that ship")
+    options.add_argument("--drapes", type=an_existing_file, default=None, help="file of drapes; else those that ship")
     options.add_argument("--size", type=integer(64, 2048), default=256, help="height; the width is 3/4 of it")
     options.add_argument("--split", default="train", choices=("train", "val"))
     options.add_argument("--count", type=integer(1), default=4000)
     options.add_argument("--out", type=a_folder_to_write, required=True, help="folder of drawings")
     arguments = options.parse_args(argv)
     size = (arguments.size, arguments.size * 3 // 4)
-    people = load_people(size, arguments.split, str(arguments.drapes))
+    people = load_people(size, arguments.split, str(arguments.drapes or ""))
     folder = arguments.out / folder_name(people.drapes, size, arguments.split)
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(arguments.count):
