@@ -213,9 +213,13 @@ SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
 # OPENING: when an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they
 # are there, the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes
 # what they hold.
+# STATUS: with every message about an event, Gradio's page copies all that the outputs and what lies in them hold, only
+# to note that they are at work, which changes nothing of it.
+# TIMERS: an output whose progress is not shown would count its seconds all the same, and the whole page be drawn anew
+# sixty times a second meanwhile.
 _CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
-SEARCHES, OPENING = dict(_CHANGES["searches"]), dict(_CHANGES["opening"])
-REPLACEMENTS = {**SEARCHES, **OPENING}
+SEARCHES, OPENING, STATUS, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "status", "timers"))
+REPLACEMENTS = {"core": {**SEARCHES, **OPENING, **STATUS}, "statustracker": TIMERS}  # by the script's name
 # The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
 LANGUAGES = ("de", "fr", "ko")
 
@@ -223,10 +227,11 @@ LANGUAGES = ("de", "fr", "ko")
 def scripts() -> list[Route]:
     """Routes of Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words."""
     texts = {}
-    for file in SCRIPTS.glob("core-*.js"):
-        text = file.read_text("utf-8")
-        if all(text.count(old) == 1 for old in REPLACEMENTS):
-            texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), REPLACEMENTS.items(), text)
+    for script, changes in REPLACEMENTS.items():
+        for file in SCRIPTS.glob(f"{script}-*.js"):
+            text = file.read_text("utf-8")
+            if all(text.count(old) == 1 for old in changes):
+                texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), changes.items(), text)
     for english in SCRIPTS.glob("en-*.js"):
         for language in LANGUAGES:
             words = english.read_text(encoding="utf-8")
