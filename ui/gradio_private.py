@@ -215,8 +215,8 @@ SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
 # what they hold.
 # STATUS: with every message about an event, Gradio's page copies all that the outputs and what lies in them hold, only
 # to note that they are at work, which changes nothing of it.
-# TIMERS: an output whose progress is not shown would count its seconds all the same, and the whole page be drawn anew
-# sixty times a second meanwhile.
+# TIMERS: an output whose progress is not shown would count its seconds all the same, and what has shown that the page
+# is loading would go on to count for ever; for either, the browser looks through the page sixty times a second.
 _CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
 SEARCHES, OPENING, STATUS, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "status", "timers"))
 REPLACEMENTS = {"core": {**SEARCHES, **OPENING, **STATUS}, "statustracker": TIMERS}  # by the script's name
