@@ -106,7 +106,7 @@ class Runner:
         session: what the new record joins, with its networks and photographs; before: what the page holds, None for a
         run from the beginning.
         """
-        current, shown, last_line = None, None, 0.0
+        current, on_page, last_line = None, None, 0.0
         seconds = dict(before.result.seconds) if before else {}
         try:
             for report in self.services.stream_on_tryon(call, session.key):
@@ -114,9 +114,9 @@ class Runner:
                     result = report
                     break
                 current = report.stage
-                if time.monotonic() - last_line > (EVERY if current == shown else LEAST):
+                if time.monotonic() - last_line > (EVERY if current == on_page else LEAST):
                     first = {} if last_line else self.bar.busy()
-                    shown, last_line = current, time.monotonic()
+                    on_page, last_line = current, time.monotonic()
                     yield {**self._progress(report, seconds), **first}
             yield from self.show(replace(session, result=result))
         except Exception as error:  # every error becomes a sentence; what was entered stays
