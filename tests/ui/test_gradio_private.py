@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import brotli
 import gradio
 import pytest
 import tomllib
@@ -67,24 +68,44 @@ def test_gradio_is_pinned_to_the_minor_release_that_runs_here():
 @pytest.mark.parametrize("script", gradio_private.REPLACEMENTS)
 def test_the_page_s_scripts_find_things_once_keep_what_is_typed_and_do_not_count_unseen(script):
     # of this release; another one may need another cure, or none
-    (route,) = [one for one in gradio_private.scripts() if f"/{script}-" in one.path]
-    app = Starlette(routes=[route])
-    answer = TestClient(app).get(route.path)
+    (name,) = [one for one in gradio_private.scripts() if one.startswith(f"{script}-")]
+    answer = TestClient(gradio_private.Assets(Starlette())).get(f"/assets/{name}")
     assert answer.headers["content-type"].startswith("text/javascript")
-    before = (gradio_private.SCRIPTS / route.path.rpartition("/")[2]).read_text(encoding="utf-8")
+    assert "immutable" not in answer.headers["cache-control"]
+    before = (gradio_private.SCRIPTS / name).read_text(encoding="utf-8")
     for old, new in gradio_private.REPLACEMENTS[script].items():
         assert old in before and old not in answer.text and new in answer.text
 
 
 def test_gradio_speaks_english_where_the_page_has_words_of_its_own():
-    changed = tuple(f"/assets/{script}-" for script in gradio_private.REPLACEMENTS)
-    routes = [one for one in gradio_private.scripts() if not one.path.startswith(changed)]
-    assert sorted(one.path[len("/assets/") :][:3] for one in routes) == [
-        f"{name}-" for name in gradio_private.LANGUAGES
-    ]
+    changed = tuple(f"{script}-" for script in gradio_private.REPLACEMENTS)
+    words = {name: text for name, text in gradio_private.scripts().items() if not name.startswith(changed)}
+    assert sorted(name[:3] for name in words) == [f"{language}-" for language in gradio_private.LANGUAGES]
     english = next(gradio_private.SCRIPTS.glob("en-*.js")).read_text(encoding="utf-8")
-    client = TestClient(Starlette(routes=routes))
-    assert all(client.get(one.path).text == english for one in routes)
+    assert all(text == english for text in words.values())
+
+
+@pytest.mark.parametrize("encoding", ["br", "identity"])
+def test_scripts_and_styles_come_from_memory_and_may_be_kept(encoding):
+    unknown = PlainTextResponse("unknown", status_code=404)
+    client = TestClient(gradio_private.Assets(unknown), headers={"Accept-Encoding": encoding})
+    for ending, kind in gradio_private.Assets.KINDS.items():
+        file = next(
+            one for one in gradio_private.SCRIPTS.glob(f"*{ending}") if one.name not in gradio_private.scripts()
+        )
+        answer = client.get(f"/assets/{file.name}")
+        sent = answer.content if encoding == "identity" else brotli.decompress(_raw(client, file.name))
+        assert sent == file.read_bytes() and answer.headers["content-type"].startswith(kind)
+        assert "immutable" in answer.headers["cache-control"]
+    for other in ("/assets/none.js", "/assets/..%2Fnone.js", "/assets/a.png", f"/{file.name}"):
+        assert client.get(other).text == "unknown"
+
+
+def _raw(client, name):
+    """What is sent of a script, before the client decompresses it."""
+    with client.stream("GET", f"/assets/{name}") as answer:
+        assert answer.headers["content-encoding"] == "br"
+        return b"".join(answer.iter_raw())
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
