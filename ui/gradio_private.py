@@ -20,17 +20,18 @@ import traceback
 from abc import ABCMeta
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
+import brotli
 import gradio as gr
 import gradio_client
 from gradio.blocks import BlockFunction
 from gradio.route_utils import FnIndexInferError
 from gradio.utils import get_function_description, get_upload_folder
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui import endpoints, theme
@@ -213,29 +214,69 @@ SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
 # OPENING: when an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they
 # are there, the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes
 # what they hold.
+# STATUS: with every message about an event, Gradio's page copies all that the outputs and what lies in them hold, only
+# to note that they are at work, which changes nothing of it.
+# TIMERS: an output whose progress is not shown would count its seconds all the same, and what has shown that the page
+# is loading would go on to count for ever; for either, the browser looks through the page sixty times a second.
 _CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
-SEARCHES, OPENING = dict(_CHANGES["searches"]), dict(_CHANGES["opening"])
-REPLACEMENTS = {**SEARCHES, **OPENING}
+SEARCHES, OPENING, STATUS, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "status", "timers"))
+REPLACEMENTS = {"core": {**SEARCHES, **OPENING, **STATUS}, "statustracker": TIMERS}  # by the script's name
 # The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
 LANGUAGES = ("de", "fr", "ko")
 
 
-def scripts() -> list[Route]:
-    """Routes of Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words."""
+def scripts() -> dict[str, str]:
+    """Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words, by name."""
     texts = {}
-    for file in SCRIPTS.glob("core-*.js"):
-        text = file.read_text("utf-8")
-        if all(text.count(old) == 1 for old in REPLACEMENTS):
-            texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), REPLACEMENTS.items(), text)
+    for script, changes in REPLACEMENTS.items():
+        for file in SCRIPTS.glob(f"{script}-*.js"):
+            text = file.read_text("utf-8")
+            if all(text.count(old) == 1 for old in changes):
+                texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), changes.items(), text)
     for english in SCRIPTS.glob("en-*.js"):
         for language in LANGUAGES:
             words = english.read_text(encoding="utf-8")
             texts |= {file.name: words for file in SCRIPTS.glob(f"{language}-*.js")}
-    return [Route(f"/assets/{name}", functools.partial(_script, text)) for name, text in texts.items()]
+    return texts
 
 
-async def _script(text: str, request: Request) -> Response:
-    return Response(text, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"})
+class Assets:
+    """Sends Gradio's scripts and styles from memory: a page asks for more than a hundred as it opens, and Gradio would
+    read and compress each of them anew.
+    """
+
+    KINDS: ClassVar = {".js": "text/javascript", ".css": "text/css"}
+    # Gradio names its files by what they hold; what is changed here keeps its name.
+    KEPT, KEPT_A_DAY = "public, max-age=31536000, immutable", "public, max-age=86400"
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self.texts = app, scripts()
+        self._bodies: dict[str, tuple[bytes, bytes]] = {}  # as it is, and compressed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, as ASGI has it."""
+        folder, _, name = scope.get("path", "").rpartition("/")
+        asked = scope["type"] == "http" and scope["method"] == "GET" and folder.endswith("/assets")
+        bodies = self._body(name) if asked and Path(name).suffix in self.KINDS else None
+        if bodies is None:
+            await self.app(scope, receive, send)
+            return
+        headers = {"Cache-Control": self.KEPT_A_DAY if name in self.texts else self.KEPT, "Vary": "Accept-Encoding"}
+        compress = "br" in Headers(scope=scope).get("accept-encoding", "")
+        if compress:
+            headers["Content-Encoding"] = "br"
+        await Response(bodies[compress], headers=headers, media_type=self.KINDS[Path(name).suffix])(
+            scope, receive, send
+        )
+
+    def _body(self, name: str) -> tuple[bytes, bytes] | None:
+        if name not in self._bodies:
+            file = SCRIPTS / name
+            if not file.is_file():
+                return None
+            body = self.texts[name].encode() if name in self.texts else file.read_bytes()
+            self._bodies[name] = body, brotli.compress(body, quality=4)
+        return self._bodies[name]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

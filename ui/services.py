@@ -39,6 +39,7 @@ OnStage = Callable[[str, int, int], None]  # name, index and number of the stage
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
 MOST_TRANSLATORS, MOST_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+REPORT_SECONDS = 0.25  # between two reports on a run that stays at one stage
 READING_STAGES = 4  # photo, pose, parse and garment: what a try-on does while another one computes
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
@@ -93,12 +94,14 @@ class Turn:
     def __exit__(self, *_: Any) -> None:
         self._lock.release()
 
-    def take(self, computing: bool) -> None:
-        """Holds the lock of the later stages, or that of the reading ones."""
+    def take(self, computing: bool, on_wait: Callable[[], None]) -> None:
+        """Holds the lock of the later stages, or that of the reading ones. on_wait: called where others have it."""
         lock = self._locks[computing]
         if lock is not self._lock:
             self._lock.release()
-            lock.acquire()
+            if not lock.acquire(blocking=False):
+                on_wait()
+                lock.acquire()
             self._lock = lock
 
 
@@ -336,7 +339,8 @@ class Services:
     def stream_on_tryon(
         self, call: Callable[[TryOn, OnStage], Value], model: str | None = None
     ) -> Iterator[Progress | Value]:
-        """Run `call(tryon, on_stage)` beside the caller. Yields Progress about twice a second, and its value at last.
+        """Run `call(tryon, on_stage)` beside the caller. Yields Progress at every stage and some times a second, and
+        its value at last.
 
         Closing the iterator cancels the run: it stops before its next stage. Errors of the run are raised here.
         model: key of the networks, None = the default ones.
@@ -348,8 +352,8 @@ class Services:
         turn = Turn(self.computing if self.place_of(model)[0] == "mps" else self.reading, self.computing)
 
         def on_stage(name: str, index: int, total: int) -> None:
-            reports.put(("stage", ("", index - 1)))  # no stage's time goes on while this one waits
-            turn.take(index >= READING_STAGES)
+            # No stage's time goes on while this one waits.
+            turn.take(index >= READING_STAGES, lambda: reports.put(("stage", ("", index - 1))))
             if stop.is_set():
                 raise Cancellation
             reports.put(("stage", (name, index)))
@@ -372,7 +376,7 @@ class Services:
         try:
             while True:
                 try:
-                    kind, value = reports.get(timeout=0.5)
+                    kind, value = reports.get(timeout=REPORT_SECONDS)
                 except queue.Empty:
                     kind, value = "waiting", None
                 now = time.perf_counter()

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import brotli
 import gradio
 import pytest
 import tomllib
@@ -64,25 +65,47 @@ def test_gradio_is_pinned_to_the_minor_release_that_runs_here():
         assert pin.specifier.contains(gradio.__version__) and not pin.specifier.contains(f"{major}.{minor + 1}.0")
 
 
-def test_the_page_s_scripts_find_things_once_and_keep_what_is_typed():
+@pytest.mark.parametrize("script", gradio_private.REPLACEMENTS)
+def test_the_page_s_scripts_find_things_once_keep_what_is_typed_and_do_not_count_unseen(script):
     # of this release; another one may need another cure, or none
-    (route,) = [one for one in gradio_private.scripts() if "/core-" in one.path]
-    app = Starlette(routes=[route])
-    answer = TestClient(app).get(route.path)
+    (name,) = [one for one in gradio_private.scripts() if one.startswith(f"{script}-")]
+    answer = TestClient(gradio_private.Assets(Starlette())).get(f"/assets/{name}")
     assert answer.headers["content-type"].startswith("text/javascript")
-    before = (gradio_private.SCRIPTS / route.path.rpartition("/")[2]).read_text(encoding="utf-8")
-    for old, new in gradio_private.REPLACEMENTS.items():
+    assert "immutable" not in answer.headers["cache-control"]
+    before = (gradio_private.SCRIPTS / name).read_text(encoding="utf-8")
+    for old, new in gradio_private.REPLACEMENTS[script].items():
         assert old in before and old not in answer.text and new in answer.text
 
 
 def test_gradio_speaks_english_where_the_page_has_words_of_its_own():
-    routes = [one for one in gradio_private.scripts() if "/core-" not in one.path]
-    assert sorted(one.path[len("/assets/") :][:3] for one in routes) == [
-        f"{name}-" for name in gradio_private.LANGUAGES
-    ]
+    changed = tuple(f"{script}-" for script in gradio_private.REPLACEMENTS)
+    words = {name: text for name, text in gradio_private.scripts().items() if not name.startswith(changed)}
+    assert sorted(name[:3] for name in words) == [f"{language}-" for language in gradio_private.LANGUAGES]
     english = next(gradio_private.SCRIPTS.glob("en-*.js")).read_text(encoding="utf-8")
-    client = TestClient(Starlette(routes=routes))
-    assert all(client.get(one.path).text == english for one in routes)
+    assert all(text == english for text in words.values())
+
+
+@pytest.mark.parametrize("encoding", ["br", "identity"])
+def test_scripts_and_styles_come_from_memory_and_may_be_kept(encoding):
+    unknown = PlainTextResponse("unknown", status_code=404)
+    client = TestClient(gradio_private.Assets(unknown), headers={"Accept-Encoding": encoding})
+    for ending, kind in gradio_private.Assets.KINDS.items():
+        file = next(
+            one for one in gradio_private.SCRIPTS.glob(f"*{ending}") if one.name not in gradio_private.scripts()
+        )
+        answer = client.get(f"/assets/{file.name}")
+        sent = answer.content if encoding == "identity" else brotli.decompress(_raw(client, file.name))
+        assert sent == file.read_bytes() and answer.headers["content-type"].startswith(kind)
+        assert "immutable" in answer.headers["cache-control"]
+    for other in ("/assets/none.js", "/assets/..%2Fnone.js", "/assets/a.png", f"/{file.name}"):
+        assert client.get(other).text == "unknown"
+
+
+def _raw(client, name):
+    """What is sent of a script, before the client decompresses it."""
+    with client.stream("GET", f"/assets/{name}") as answer:
+        assert answer.headers["content-encoding"] == "br"
+        return b"".join(answer.iter_raw())
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
@@ -101,6 +124,21 @@ def test_events_found_once_are_those_that_were_searched_for():
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     pairs = json.loads(done.stdout)
     assert pairs[0][0] == ["click", "load"] and all(before == after for before, after in pairs)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_components_noted_once_are_those_that_were_searched_for():
+    _, (slow, quick) = gradio_private.SEARCHES.items()
+    script = f"""
+      const before = (() => {{ {slow} return Z; }})(), after = (() => {{ {quick} return Z; }})();
+      const root = {{ id: 0, children: [{{ id: 1, children: [{{ id: 2 }}] }}, {{ id: 3, children: [] }}] }};
+      const look = () => [0, 1, 2, 3, 4].map((id) => [before(root, id), after(root, id)].map((one) => one?.id ?? null));
+      const first = look();
+      root.children = [...root.children, {{ id: 4 }}];
+      console.log(JSON.stringify([first, look()]));
+    """
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[[0, 0], [1, 1], [2, 2], [3, 3], [end, end]] for end in (None, 4)]
 
 
 def test_two_streams_of_a_page_that_goes_leave_no_traceback():

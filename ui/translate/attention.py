@@ -195,7 +195,7 @@ class AttentionView(View):
         with gr.Column(visible=False) as self.body:
             self._controls()
             with gr.Row(elem_classes="attention-views"):
-                with gr.Column(scale=3, min_width=320):
+                with gr.Column(scale=3, min_width=320, elem_classes="large-map"):
                     self.map = theme.heat_map("heat-map", clickable=True)
                     self.cell = gr.HTML(elem_id="cell-note")
                     self.lines = theme.script_component(

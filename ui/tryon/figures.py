@@ -18,7 +18,7 @@ from vton.inputs import photo
 from vton.maps import MAPS
 from vton.pipeline import STAGES
 from vton.record import LABEL_MAPS, label_png, png
-from vton.result import TryOnResult
+from vton.result import PICTURES, TryOnResult
 
 # Pictures of a result whose labels can be read: the field that holds them.
 LEGENDS = {"parse": "parse", "agnostic_map": "parse_agnostic", "segmentation": "segmentation", "divided": "divided"}
@@ -56,8 +56,8 @@ def garment_readings(attributes: Any) -> dict[str, str]:
 def caption(result: Any, name: str) -> str:
     """HTML line under a map: its stage, shape and time, and whether the stage ran again or was corrected."""
     entry = MAPS[name]
-    array = result.pictures()[name]
-    parts = [f"{array.shape[0]} × {array.shape[1]}"]
+    height, width = getattr(result, PICTURES[name][0]).shape[:2]
+    parts = [f"{height} × {width}"]
     seconds = result.seconds.get(entry.stage)
     if seconds is not None:
         parts.append(f"{seconds:.2f} s" if seconds >= 0.005 else "under 0.01 s")

@@ -4,6 +4,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,9 @@ from vton import record
 from vton.options import ABOUT, PUBLISHED
 from vton.pipeline import STAGES
 
-EVERY = 0.5  # seconds between two lines on the same stage
+# Seconds between two lines of a run: on the same stage, and at least. Each costs server and browser some of the time in
+# which they could compute and draw the picture.
+EVERY, LEAST = 0.5, 0.25
 CORRUPT_POINTS = "The control points did not arrive whole; drag them again."
 
 
@@ -68,7 +71,8 @@ class Runner:
         The files lie in a folder of their own until Gradio has copied them, which is when more is asked for.
         """
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            paths = work.write_photographs(session.result, Path(folder))
+            names = ("photo", "result", *(("garment_photo",) if photos else ()))
+            paths = work.write_photographs(session.result, Path(folder), names)
             boxes = {self.inputs.person: paths["photo"], self.inputs.garment: paths["garment_photo"]} if photos else {}
             yield {
                 **boxes,
@@ -85,12 +89,16 @@ class Runner:
             yield gr.skip()
             return
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            paths = work.write_pictures(session.result, Path(folder))
+            pictures = record.pictures(session.result)
+            paths = work.write(pictures, Path(folder))
             _, networks = self.services.place_of(session.key)
-            archive = work.write_zip(paths, session.result, networks, Path(folder) / "try-on.zip")
-            download = gr.update(value=archive, visible=True, interactive=True)
-            remembered = {self.earlier: earlier.entry(session.result)}
-            yield {**remembered, self.outcome.download: download, **self.steps.update(session, paths)}
+            with ThreadPoolExecutor(1) as beside:
+                target = Path(folder) / "try-on.zip"
+                archive = beside.submit(work.write_zip, paths, session.result, networks, target)
+                remembered = {self.earlier: earlier.entry(session.result)}
+                maps = self.steps.update(session, pictures, paths)
+                download = gr.update(value=archive.result(), visible=True, interactive=True)
+            yield {**remembered, self.outcome.download: download, **maps}
 
     def stream(self, call: Callable, session: Session, before: Session | None = None) -> Iterator[dict]:
         """Run `call(tryon, on_stage)` and keep the page up to date.
@@ -98,26 +106,30 @@ class Runner:
         session: what the new record joins, with its networks and photographs; before: what the page holds, None for a
         run from the beginning.
         """
-        current, seconds, last_line = None, dict(before.result.seconds) if before else {}, 0.0
+        current, on_page, last_line = None, None, 0.0
+        seconds = dict(before.result.seconds) if before else {}
         try:
             for report in self.services.stream_on_tryon(call, session.key):
                 if not isinstance(report, Progress):
                     result = report
                     break
-                if report.stage != current or time.monotonic() - last_line > EVERY:
-                    current, last_line = report.stage, time.monotonic()
-                    yield self._progress(report, seconds)
+                current = report.stage
+                if time.monotonic() - last_line > (EVERY if current == on_page else LEAST):
+                    first = {} if last_line else self.bar.busy()
+                    on_page, last_line = current, time.monotonic()
+                    yield {**self._progress(report, seconds), **first}
             yield from self.show(replace(session, result=result))
         except Exception as error:  # every error becomes a sentence; what was entered stays
             yield from self._failure(error, session, before is not None, self.bar.stages(current, seconds, "failed"))
 
     def _progress(self, report: Progress, seconds: dict) -> dict:
         if report.stage < 0:
-            return {**self.bar.stages(None, {}), **self.bar.working("Getting the networks ready …")}
+            return {**self.bar.stages(None, {}), self.bar.status: messages.status("Getting the networks ready …")}
         earlier = {stage: seconds[stage] for stage in STAGES[: report.stage] if stage in seconds}
+        line = f"Working on: {STAGES[report.stage]} ({report.stage + 1} of {len(STAGES)})"
         return {
             **self.bar.stages(report.stage, {**earlier, **report.seconds}),
-            **self.bar.working(f"Working on: {STAGES[report.stage]} ({report.stage + 1} of {len(STAGES)})"),
+            self.bar.status: messages.status(line),
         }
 
     def _failure(self, error: Exception, session: Session, again: bool, stages: dict) -> Iterator[dict]:

@@ -12,7 +12,6 @@ from ui import theme
 from ui.tryon import example, figures, work
 from ui.tryon.session import Session
 from ui.tryon.view import View
-from vton import record
 from vton.maps import MAPS
 
 THUMBNAIL = (132, 176)
@@ -106,10 +105,10 @@ class StepsView(View):
         """All that `update` updates."""
         return [self.figure, *self.maps.values(), *self.captions.values(), *self.legends.values()]
 
-    def update(self, session: Session, paths: dict[str, str]) -> dict:
-        """Updates that show a record. paths: files of its pictures, by name."""
+    def update(self, session: Session, pictures: dict[str, np.ndarray], paths: dict[str, str]) -> dict:
+        """Updates that show a record. pictures, paths: `record.pictures` of it, and their files, by name."""
         ready = work.available_maps(session.result)
-        values: dict[Component, Any] = {self.figure: figure(record.pictures(session.result))}
+        values: dict[Component, Any] = {self.figure: figure(pictures)}
         values |= {image: paths.get(name) for name, image in self.maps.items()}
         for draw, lines in ((figures.caption, self.captions), (figures.legend, self.legends)):
             values |= {line: draw(session.result, name) if name in ready else "" for name, line in lines.items()}

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -133,23 +134,23 @@ def default_reader() -> Any:
     return load_network("garment", network_folder(Path(), "garment"))
 
 
-def write_photographs(result: Any, folder: Path) -> dict[str, str]:
-    """Write the two photos and the result, as far as there are any, as NAME.png. Returns the path of each name."""
-    pictures = {name: getattr(result, name) for name in record.AS_PNG}
-    return _write({name: picture for name, picture in pictures.items() if picture is not None}, folder)
+def write_photographs(result: Any, folder: Path, names: Iterable[str] = record.AS_PNG) -> dict[str, str]:
+    """Write of the two photos and the result those of `names` that are there, as NAME.png. Returns each name's path."""
+    pictures = {name: getattr(result, name) for name in names}
+    return write({name: picture for name, picture in pictures.items() if picture is not None}, folder)
 
 
 def write_pictures(result: Any, folder: Path) -> dict[str, str]:
     """Write the two photos and every picture of a result as NAME.png. Returns the path of each name."""
-    return _write(record.pictures(result), folder)
+    return write(record.pictures(result), folder)
 
 
-def _write(pictures: Mapping[str, np.ndarray], folder: Path) -> dict[str, str]:
-    paths = {}
-    for name, picture in pictures.items():
-        paths[name] = str(folder / f"{name}.png")
-        Path(paths[name]).write_bytes(record.png(picture))
-    return paths
+def write(pictures: Mapping[str, np.ndarray], folder: Path) -> dict[str, str]:
+    """Write pictures as NAME.png, two at a time. Returns the path of each name."""
+    paths = {name: folder / f"{name}.png" for name in pictures}
+    with ThreadPoolExecutor(2) as writers:
+        list(writers.map(lambda name: paths[name].write_bytes(record.png(pictures[name])), pictures))
+    return {name: str(path) for name, path in paths.items()}
 
 
 def write_zip(paths: dict[str, str], result: Any, model: str | None, target: Path) -> str:

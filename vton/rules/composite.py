@@ -115,9 +115,12 @@ def join_skin(
     apart = np.clip(apart, -np.array(APART, np.float32), APART)  # no bracelet's colour along a whole arm
     membrane = from_nearest(apart, border)
     weight = (inside | border).astype(np.float32)
-    around = np.maximum(cv2.blur(weight, (3, 3)), 1e-6)[..., None]
+    around = np.repeat(np.maximum(cv2.blur(weight, (3, 3)), 1e-6)[..., None], 3, 2)
+    stretch, part = membrane * weight[..., None], inside.astype(np.uint8)
     for _ in range(MEMBRANE):
-        membrane[inside] = (cv2.blur(membrane * weight[..., None], (3, 3)) / around)[inside]
+        mean = cv2.blur(stretch, (3, 3))
+        cv2.copyTo(np.divide(mean, around, out=mean), part, stretch)
+    membrane[inside] = stretch[inside]
     away = cv2.distanceTransform((~border).astype(np.uint8), cv2.DIST_L2, 5)
     membrane *= np.exp(-away / reach)[..., None]
     changes = both[box]

@@ -5,7 +5,11 @@ Not in the paper, whose picture is I-hat alone; `Options.detail` switches the se
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -24,6 +28,27 @@ SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fin
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
 MOST_WALL = 0.2  # of its outline a piece of the old collar has beside the wall if it lies behind hair or before skin
+
+
+def once(of: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a record, and of what can be compared, that keeps its answers as long as it is asked about the same
+    record: many layers rest on the same parts.
+    """
+    memory: list[tuple[weakref.ref, dict]] = []
+
+    @functools.wraps(of)
+    def ask(r: TryOnResult, *more: Any) -> Any:
+        known = next((answers for record, answers in tuple(memory) if record() is r), None)
+        if known is None:
+            known = {}
+            memory[:] = [(weakref.ref(r, lambda _: memory.clear()), known)]
+        if more not in known:
+            known[more] = of(r, *more)
+            if isinstance(known[more], np.ndarray):
+                known[more].setflags(write=False)  # it is everybody's
+        return known[more]
+
+    return ask
 
 
 class Layers(NamedTuple):
@@ -66,6 +91,7 @@ def layers(r: TryOnResult) -> Layers:
     return Layers(person, cloth, painted & ~cloth, wall, figure)
 
 
+@once
 def hands(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the hands as photographed, without pieces smaller than SCRAP."""
     arms = np.isin(r.parse_agnostic, labels.ARMS_LIP)
@@ -73,12 +99,14 @@ def hands(r: TryOnResult) -> np.ndarray:
     return arms & (np.bincount(pieces.ravel())[pieces] >= SCRAP * arms.size)
 
 
+@once
 def body(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, where the person is in the photograph, without the rim by which MediaPipe's mask is too wide."""
     inner = cv2.erode(r.person_mask, np.ones((r.options.size[1] // 24,) * 2, np.uint8)) > 0.5
     return (r.parse != labels.BACKGROUND) | inner
 
 
+@once
 def throat(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the bare throat that has to be painted: class "background" is also the neck, and where a collar has
     gone there is no wall behind it.
@@ -110,23 +138,27 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
     Returns (h, w, 3) uint8 of the frame's size, and (h, w) uint8, 0 where the photograph stays byte for byte.
     """
     size, part, width = (r.frame.height, r.frame.width), layers(r), r.options.size[1]
-    figure, new = opacity.opacity(part.figure, size), part.cloth | part.paint
-    # Within the figure, the wall belongs to what is nearest to it.
-    nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
-    old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
-    # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
-    gone = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
-    gone = cv2.resize(cv2.GaussianBlur(gone, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
-    person = cv2.resize(part.person.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
-    behind, front = (1 - figure) * gone, figure * (1 - old)
-    behind[person > 0], front[person > 0] = 0, 0
-    front = np.maximum(front, figure * skin_seam(r, part))
-    share = behind + front
-    if r.options.detail:
-        total = wall(r) * behind[..., None] + figure_picture(r, part) * front[..., None]
-        picture = (total / np.maximum(share, 1e-3)[..., None]).clip(0, 255).round().astype(np.uint8)
-    else:
-        picture = opacity.enlarge(r.synthesis, size).round().astype(np.uint8)
+    with ThreadPoolExecutor(1) as beside:  # two halves of the work, each at a core of its own
+        drawings = [beside.submit(wall, r), beside.submit(skin_picture, r, part)] if r.options.detail else []
+        figure, new = opacity.opacity(part.figure, size), part.cloth | part.paint
+        # Within the figure, the wall belongs to what is nearest to it.
+        nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
+        old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
+        # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
+        gone = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
+        gone = cv2.resize(cv2.GaussianBlur(gone, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
+        person = cv2.resize(part.person.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
+        behind, front = (1 - figure) * gone, figure * (1 - old)
+        behind[person > 0], front[person > 0] = 0, 0
+        front = np.maximum(front, figure * skin_seam(r, part))
+        share = behind + front
+        if drawings:
+            background, skin = drawings
+            dressed = figure_picture(r, part, skin.result)
+            total = background.result() * behind[..., None] + dressed * front[..., None]
+            picture = (total / np.maximum(share, 1e-3)[..., None]).clip(0, 255).round().astype(np.uint8)
+        else:
+            picture = opacity.enlarge(r.synthesis, size).round().astype(np.uint8)
     return picture, (share * 255).round().astype(np.uint8)
 
 
@@ -150,16 +182,24 @@ def wall(r: TryOnResult) -> np.ndarray:
     return opacity.enlarge(composite.continue_background(r.person, unknown), (r.frame.height, r.frame.width))
 
 
-def figure_picture(r: TryOnResult, part: Layers) -> np.ndarray:
-    """(h, w, 3) float32 of the frame's size, cloth over painted skin, each going on where neither is."""
-    size = r.frame.height, r.frame.width
+def skin_picture(r: TryOnResult, part: Layers) -> np.ndarray:
+    """(h, w, 3) float32 of the frame's size, what is painted, going on where it is not."""
     skin = part.paint | np.isin(r.segmentation, labels.ARMS)
-    under = opacity.enlarge(_going_on(from_photograph(r), skin), size)
+    return opacity.enlarge(_going_on(from_photograph(r), skin), (r.frame.height, r.frame.width))
+
+
+def figure_picture(r: TryOnResult, part: Layers, skin: Callable[[], np.ndarray]) -> np.ndarray:
+    """(h, w, 3) float32 of the frame's size, cloth over painted skin, each going on where neither is.
+
+    skin: gives `skin_picture`, which is asked for last.
+    """
     if not part.cloth.any():
-        return under
+        return skin()
     new = part.cloth | part.paint
+    size = r.frame.height, r.frame.width
     over = opacity.opacity(photo.from_nearest(part.cloth.astype(np.uint8), new) > 0, size)[..., None]
-    return under * (1 - over) + carry_detail(r, part.cloth) * over
+    cloth = carry_detail(r, part.cloth)
+    return skin() * (1 - over) + cloth * over
 
 
 def _going_on(picture: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -174,11 +214,13 @@ def rim_width(r: TryOnResult) -> int:
     return max(1, round(r.options.size[1] / 256))
 
 
+@once
 def hair_rim(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the outermost hair beside the new garment, whose pixels are a mixture with what lay behind it."""
     return (r.parse == labels.HAIR_LIP) & (_dilate(r.segmentation == UPPER, rim_width(r)) > 0)
 
 
+@once
 def _old_garment(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the old garment and the arms as photographed, with the rim that the parse leaves to the background
     and the person mask does not.
@@ -247,6 +289,7 @@ def below_hem(r: TryOnResult, picture: np.ndarray, old: np.ndarray) -> np.ndarra
     return out
 
 
+@once
 def old_below_hem(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what of the old garment goes on below the new one's hem: the skirt of a dress, and the tails of a
     coat that shows next to nothing of what is worn under it.
@@ -269,6 +312,7 @@ def photograph_parts(r: TryOnResult) -> np.ndarray:
     return wall | arms | neck | hair | old_below_hem(r)
 
 
+@once
 def tone_reference(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what tells the tone of the person's skin: the face, unless something hides it, such as a phone, a
     mask or a sticker, it lies in the shade, or the photograph ends below it; else hands, neck or arms; nothing where no
@@ -281,12 +325,14 @@ def tone_reference(r: TryOnResult) -> np.ndarray:
     return next((part for part in parts if composite.is_skin(r.person, part)), np.zeros_like(arms))
 
 
+@once
 def in_shade(r: TryOnResult) -> bool:
     """Whether the face is seen, but in the shade, so that the hands tell better how light the skin is."""
     parts = r.parse == labels.FACE_LIP, hands(r)
     return all(composite.is_skin(r.person, part) for part in parts) and composite.is_shaded(r.person, *parts)
 
 
+@once
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
     """(H, W) bool, where the photograph shows bare arms, or a bare neck, that the new garment leaves bare: they are the
     person's own. parts: LIP labels. The parser at times takes a sleeve for an arm and a collar for a neck, so the tone
@@ -309,14 +355,20 @@ def carry_detail(r: TryOnResult, region: np.ndarray) -> np.ndarray:
     `composite.carry_colours`. region: (H, W) bool, the cloth. Returns (h, w, 3) float32.
     """
     h, w = size = r.frame.height, r.frame.width
-    synthesis = opacity.enlarge(r.synthesis, size)
+    upper = opacity.opacity(region, size) > 0.5
+    if not upper.any():
+        return opacity.enlarge(r.synthesis, size).round()
+    # Nothing else of the frame shows cloth, and on a phone's photo this is a fraction of it.
+    rows, columns = np.flatnonzero(upper.any(1)), np.flatnonzero(upper.any(0))
+    box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    synthesis = opacity.enlarge(r.synthesis, size)[box]
     side = min(h, 2048) // 4 * 4
     product = garment.place(r.garment_cut, (side, side * 3 // 4))
     cloth, own = (torch.from_numpy(x.astype(np.float32)) for x in (product.cloth, product.mask > 127))
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
-    grid = grid_of(r, size, smooth=True)
+    grid = grid_of(r, size, smooth=True)[:, box[0], box[1]]
     warped = warping.warp_inside(cloth.permute(2, 0, 1)[None], own[None, None], grid)[0].permute(1, 2, 0).numpy()
     inside = (torch.minimum(*(warping.warp(m, grid, "zeros") for m in (mask, own[None, None])))[0, 0] > 0.5).numpy()
-    upper = opacity.opacity(region, size) > 0.5
-    carried = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
+    carried = np.zeros((*size, 3), np.uint8)
+    carried[box] = composite.carry_colours(synthesis, warped, upper[box], upper[box] & inside, 0.012 * w)
     return _going_on(carried, upper).astype(np.float32)
