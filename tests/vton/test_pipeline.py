@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from lab.tryon.synthetic import draw_pair
 from training.assets import examples_dir, model_dir
 from vton import STAGES, InputError, TryOn, attributes, labels, stages
-from vton.inputs import photo
+from vton.inputs import parsing, photo
 from vton.inputs.garment import with_attributes
 from vton.joints import HIPS
 from vton.maps import MAPS
