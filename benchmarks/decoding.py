@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from training import assets
-from training.arguments import MOST_BEAM, CommandLine, integer
+from training.arguments import MAX_BEAM, CommandLine, integer
 from training.command import one_sentence
 from training.memory import keep_memory
 from transformer import config as configs
@@ -242,7 +242,7 @@ def main(argv: list[str] | None = None) -> None:
     """The command line."""
     parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=4)
     parser.add_argument("--tokens", type=integer(1), default=30)
     parser.add_argument("--repeats", type=integer(1), default=5)
     parser.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])

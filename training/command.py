@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, in_words, integer
+from training.arguments import MAX_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, in_words, integer
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
 from training.fork import fork
 from training.loop import TrainingError, fit, log_quietly
@@ -27,7 +27,7 @@ from training.task import Task
 
 R = TypeVar("R", bound=Recipe)
 # How the text of a field is read; what else a field asks for, `Recipe.check` says.
-CONVERT: dict[type, Callable[[str], Any]] = {int: integer(-MOST_SEED, MOST_SEED), float: a_number(), bool: a_boolean}
+CONVERT: dict[type, Callable[[str], Any]] = {int: integer(-MAX_SEED, MAX_SEED), float: a_number(), bool: a_boolean}
 
 # How torch says that sizes do not fit into memory, or not even into a number.
 TOO_LARGE = ("can't allocate memory", "out of memory", "size calculation overflowed", "invalid argument of size")

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.assets import model_or_dir
 from training.command import one_sentence
 from transformer import checklist
@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     parser.add_argument("--target", default=None, help="target language and column")
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=DEFAULTS.beam)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")

@@ -38,7 +38,7 @@ OnStage = Callable[[str, int, int], None]  # name, index and number of the stage
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
-MOST_TRANSLATORS, MOST_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+MAX_TRANSLATORS, MAX_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
 READING_STAGES = 4  # photo, pose, parse and garment: what a try-on does while another one computes
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
@@ -124,8 +124,8 @@ class Services:
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
         self.releases, self.training = dict(releases or {}), training
-        self._translators = LRUCache(self._load_translator, MOST_TRANSLATORS)
-        self._tryons = LRUCache(self._load_tryon, MOST_TRYONS)
+        self._translators = LRUCache(self._load_translator, MAX_TRANSLATORS)
+        self._tryons = LRUCache(self._load_tryon, MAX_TRYONS)
         # One try-on reads its photographs while another one computes its picture. A cancelled run ends at its next
         # stage, a moment after its place in the queue is free again.
         self.reading, self.computing = threading.Lock(), threading.Lock()

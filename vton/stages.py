@@ -47,7 +47,7 @@ REDUCTION_NOTE = (
     "The photo is {} pixels long, so the result is reduced to {}; crop the photo to keep its own resolution."
 )
 OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
-MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
+MAX_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
 NO_FLOW = "These networks have no flow warper; choose the thin-plate spline as the warp, or networks with a flow."
 NO_HEM = "These networks have not learned to tuck a garment in; choose another hem, or the networks that come with it."
@@ -335,7 +335,7 @@ def composite(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     picture, share = final_picture.compose(r)
     region = photo.uncrop(share, r.frame, r.photo.shape[:2])
     notes = [note for note in r.notes if not note.startswith(OPEN)]
-    if r.misaligned_share > MOST_OPEN:
+    if r.misaligned_share > MAX_OPEN:
         notes.append(f"{OPEN} {100 * r.misaligned_share:.0f} % of its region open; the generator has filled it in.")
     return {"region": region, "result": photo.paste(r.photo, picture, r.frame, region), "notes": tuple(notes)}
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_file_to_write, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_file_to_write, a_number, an_existing_file, integer
 from training.command import one_sentence
 from transformer.data import read_parallel, write_table
 from transformer.options import DEFAULTS, SearchOptions
@@ -83,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", required=True, type=a_file_to_write(".tsv.gz"), help="table to write, ending in .tsv.gz"
     )
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=5)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=5)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
     parser.add_argument(

@@ -91,8 +91,8 @@ def test_the_objective_changes_while_it_runs():
 
 
 def test_memory_is_bounded_and_the_first_moment_stays(monkeypatch):
-    monkeypatch.setattr(laboratory, "MOST_MOMENTS", 8)
-    monkeypatch.setattr(laboratory, "MOST_ROWS", 20)
+    monkeypatch.setattr(laboratory, "MAX_MOMENTS", 8)
+    monkeypatch.setattr(laboratory, "MAX_ROWS", 20)
     game = Laboratory("line")
     for _ in range(60):
         game.step_d()

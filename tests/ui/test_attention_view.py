@@ -175,10 +175,10 @@ def test_bertviz_gets_the_weights_and_asks_nobody(drawn):
 
 
 def test_bertviz_refuses_what_would_freeze_and_shows_one_layer_of_much(drawn, monkeypatch):
-    monkeypatch.setattr(bertviz, "MOST_LINES", 100)
+    monkeypatch.setattr(bertviz, "MAX_LINES", 100)
     text = bertviz.document(drawn, "cross", "model", 1)
     assert '"include_layers":[1]' in text
-    monkeypatch.setattr(bertviz, "MOST_LINES", 10)
+    monkeypatch.setattr(bertviz, "MAX_LINES", 10)
     with pytest.raises(ValueError, match="60 lines for 5 by 4 pieces"):
         bertviz.document(drawn, "cross", "head")
 

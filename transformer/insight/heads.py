@@ -13,7 +13,7 @@ TRAITS = {  # what a head can be, in words
     "end": "rests on start or end",
     "aligned": "looks at the aligned word",
 }
-MOST_SENTENCES = 5  # sentences
+MAX_SENTENCES = 5  # sentences
 
 
 def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict[str, float]:
@@ -47,7 +47,7 @@ def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict
 
 
 def most_itself(
-    attentions: Sequence[Attention], kind: str, layer: int, head: int, most: int = MOST_SENTENCES
+    attentions: Sequence[Attention], kind: str, layer: int, head: int, most: int = MAX_SENTENCES
 ) -> tuple[str, list[tuple[int, float]]]:
     """What a head is by its mean over some sentences, and the sentences on which it is that most.
 

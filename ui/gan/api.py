@@ -13,7 +13,7 @@ from ui import endpoints
 from ui.gan import models
 from ui.gan.models import DigitModels
 
-MOST_SAMPLES = 256
+MAX_SAMPLES = 256
 
 
 class Api:
@@ -78,8 +78,8 @@ class Api:
         Returns:
             png: a sheet of the digits as base64; opinions: D(x) of each, the probability that it came from the data
         """
-        if not 1 <= count <= MOST_SAMPLES:
-            raise ValueError(f"The number of samples has to be from 1 to {MOST_SAMPLES}, but is {count}.")
+        if not 1 <= count <= MAX_SAMPLES:
+            raise ValueError(f"The number of samples has to be from 1 to {MAX_SAMPLES}, but is {count}.")
         pair = self.pairs.pair(model)
         rows = sampling.sample(pair.generator, count, seed)
         _, data = cv2.imencode(".png", pictures.sheet(rows, 16))

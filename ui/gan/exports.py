@@ -8,7 +8,7 @@ from ui import figures, theme
 from ui.gan.frames import encode
 from ui.translate import exports
 
-MOST_FRAMES = 60
+MAX_FRAMES = 60
 
 
 def csv_text(lab: Laboratory) -> str:
@@ -19,7 +19,7 @@ def csv_text(lab: Laboratory) -> str:
 
 def html(lab: Laboratory) -> str:
     """A page that plays up to sixty moments of the game, with everything in it."""
-    frames = [encode(picture) for picture in lab.pictures(MOST_FRAMES)]
+    frames = [encode(picture) for picture in lab.pictures(MAX_FRAMES)]
     parts = {
         "TITLE": escape(f"GAN: {lab.mixture.name}"),
         "FORMULA": "<br>".join(f"{net} minimises {escape(one)}" for net, one in zip("DG", frames[0]["formulas"])),

@@ -19,7 +19,7 @@ from ui.gan.frames import encode
 from ui.kit import QUICKLY, View, alerts
 
 STATE_SECONDS = 3600
-MOST_SPEED = 50
+MAX_SPEED = 50
 OWN_POINTS = "drawn"
 LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
@@ -104,7 +104,7 @@ class GameView(View):
             self.objective = self.part(gr.Dropdown, "objective", OBJECTIVE_NAMES, value=usual.objective)
             self.k = self.part(gr.Slider, "k", 1, 10, usual.k)
             # "interactive", for Gradio takes what no event reads for fixed, and a script alone reads this.
-            self.speed = self.part(gr.Slider, "speed", 1, MOST_SPEED, 5)
+            self.speed = self.part(gr.Slider, "speed", 1, MAX_SPEED, 5)
 
     def _rates(self, usual: Settings) -> None:
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
@@ -218,7 +218,7 @@ class GameView(View):
             lab = self.running.get(str(request.get("key"))) if isinstance(request, dict) else None
             if lab is None:
                 raise ValueError(TOO_OLD)
-            speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MOST_SPEED)
+            speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MAX_SPEED)
             if not lab.pause.is_set():
                 lab.advance(speed, lab.pause)
             return {"over": True} if lab.pause.is_set() else self.picture(lab)

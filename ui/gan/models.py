@@ -16,7 +16,7 @@ from training.weights import load_config
 from ui.services import LRUCache, Services
 
 OWN = "digits"
-MOST_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
+MAX_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
 ABSENT = (
     "No weights for digits are shipped with this installation: train them with `python -m gan.train --preset digits "
     "--data FOLDER --run runs/digits`, and every checkpoint stands in the list here."
@@ -92,8 +92,8 @@ class DigitModels:
         path = Path(place)
         if not path.exists():
             raise ValueError(f"There is no folder or file '{path.name}' on this machine.")
-        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MOST_DIGITS])
-        return rows[:MOST_DIGITS]
+        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MAX_DIGITS])
+        return rows[:MAX_DIGITS]
 
 
 def evaluation() -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from ui.services import Services, last
 from ui.train.data import (
     BUNDLE,
     LOCAL,
-    MOST_BYTES,
+    MAX_BYTES,
     UPLOAD,
     Data,
     check_size_inside,
@@ -183,7 +183,7 @@ class TryOnNetwork(Network):
 
         place = into / "set" if into else path
         if into:
-            unpack(path, place, most_bytes=MOST_BYTES)
+            unpack(path, place, most_bytes=MAX_BYTES)
         if place.is_dir():
             find_set(place)
 

@@ -25,7 +25,7 @@ from ui.train.networks import NETWORKS
 SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
 ZIP_SECONDS = 3600  # of a zip that was made for a visitor
-MOST_LETTERS = 300
+MAX_LETTERS = 300
 
 
 # -- without Gradio -------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def sentence_of(run: Run) -> str:
         file = run.samples(step) / "translations.txt"
         match = re.search(r"^source +(.+)$", file.read_text(encoding="utf-8"), re.MULTILINE) if file.exists() else None
         if match:
-            return match[1][:MOST_LETTERS]
+            return match[1][:MAX_LETTERS]
     return SENTENCE
 
 

@@ -11,7 +11,7 @@ from transformer.insight.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
 from ui import figures
 
-MOST_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
+MAX_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
 
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def tree(translator: Translator, continuation: Continuation, beam: int, alpha: f
         "state": [node.state for node in nodes],
         "ended": [
             [intervene.text_of(translator, c.ids, names), c.logprob, len(c.ids) + c.finished, c.finished]
-            for c in continuation.endings[:MOST_HYPOTHESES]
+            for c in continuation.endings[:MAX_HYPOTHESES]
         ],
         "beam": beam,
         "alpha": alpha,

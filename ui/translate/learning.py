@@ -14,7 +14,7 @@ from ui.translate.attention import draw_map
 
 RECORDING = "shipped"
 SENTENCE = "A young girl is eating a red apple."
-MOST_CHARACTERS = 300
+MAX_CHARACTERS = 300
 
 
 def choices(runs: Path) -> list[tuple[str, str]]:
@@ -41,8 +41,8 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     text = (text or "").strip()
     if not text:
         raise ValueError("Enter a sentence for the models to read.")
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"Enter a sentence of at most {MAX_CHARACTERS} characters.")
     if key == RECORDING:
         return _read(recording.load_example(), text)
     if not str(key).startswith("run:"):

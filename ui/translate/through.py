@@ -19,7 +19,7 @@ from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import numbered, plain, query_names
 
-MOST_TOKENS = 12
+MAX_TOKENS = 12
 # The boxes of Figure 1: title, one plain sentence, the view that shows more and its kind of attention.
 BOXES = json.loads(theme.read("translate/figure1.json"))
 
@@ -145,7 +145,7 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
 
 def next_bars(translator: Translator, logits: np.ndarray, token: int, temperature: float = 1.0, top_k: int = 0) -> dict:
     """The likeliest next tokens under a temperature and top-k, for the page; token: the token that the search took."""
-    likeliest = through.next_token(logits, temperature, top_k, MOST_TOKENS)
+    likeliest = through.next_token(logits, temperature, top_k, MAX_TOKENS)
     return {
         "tokens": [plain(piece) for piece in translator.labels(likeliest.tokens, {})],
         "probabilities": likeliest.probabilities.tolist(),

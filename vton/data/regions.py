@@ -8,7 +8,7 @@ import torch
 
 BLUR = 1 / 40  # standard deviation of the blur under a ragged outline, as a share of the picture's height
 NOISE = (0.05, 0.3)  # standard deviation of the smooth noise that moves the outline; 0.34 is one of the blur
-MOST_NOISE = 0.45  # below one half, so that nothing far from the outline changes
+MAX_NOISE = 0.45  # below one half, so that nothing far from the outline changes
 
 
 def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
@@ -30,7 +30,7 @@ def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     noise = cv2.GaussianBlur(rng.normal(0, 1, region.shape[1:]).astype(np.float32), (0, 0), sigma)
     noise = noise * (rng.uniform(*NOISE) / max(float(noise.std()), 1e-6))
     soft = cv2.GaussianBlur(region[0].float().numpy(), (0, 0), sigma)
-    return torch.from_numpy(soft + noise.clip(-MOST_NOISE, MOST_NOISE) > 0.5)[None].to(region.dtype)
+    return torch.from_numpy(soft + noise.clip(-MAX_NOISE, MAX_NOISE) > 0.5)[None].to(region.dtype)
 
 
 def as_predicted(

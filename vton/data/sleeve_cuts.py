@@ -20,7 +20,7 @@ from vton.rules.sleeves import BESIDE, bare_arm, outwards, trunk
 FIRST = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
 LEAST = 0.12  # how much is cut off at least, in the same unit
 FEWEST = 40  # pixels of a sleeve from which its direction in the flat garment can be told
-FEWEST_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
+MIN_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
 STEP = 0.05  # by how much a sleeve stands out beside the trunk, and how deep its armpit is, in widths of the picture
 ABRUPT = 0.08  # within how many rows above the armpit it stands out, as a share of the garment's; a waist widens slowly
 LOWEST_ARMPIT = 0.75  # of a garment, from its highest row to its lowest
@@ -131,7 +131,7 @@ def flat_straps(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray | None
     first, armpit = first_row(mask), max(row for *_, row in sides)
     trunk_mask = mask & ~sleeves[0] & ~sleeves[1]
     columns_in = np.flatnonzero(trunk_mask[armpit])
-    if not len(columns_in) or armpit - first < FEWEST_ROWS:
+    if not len(columns_in) or armpit - first < MIN_ROWS:
         return None
     rows, columns = np.mgrid[: mask.shape[0], : mask.shape[1]]
     half = (columns_in[-1] - columns_in[0]) / 2

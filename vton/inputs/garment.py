@@ -21,7 +21,7 @@ WORKING_SIZE = 640  # longer side on which masks are computed
 GRABCUT_WIDTH = 192
 CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
 
-LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
+MIN_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
 BLANK = 2.0  # standard deviation of a picture's grey levels below which there is nothing on it
 SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment,
 HARDLY_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
@@ -30,7 +30,7 @@ BEYOND = 0.005  # of the longer side, how far the background's outline may lie o
 SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
 DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
 NOTCH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
-LEAST_OPENING, MOST_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
+MIN_OPENING, MAX_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
 HOOD_EDGE = 0.03  # half the width of what a reader leaves of a hood at its edge, in widths of the garment
 TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
@@ -38,7 +38,7 @@ SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 # garments, but of one by 0.89, and in other positions by 0.92 at most; of 39 turned skirts, trousers, hats and shoes
 # by 0.90 at most, but of one by 0.95.
 UPRIGHT = 0.95  # below it the reader is asked about the turns,
-LEAST_TURN, SURER = 0.93, 0.03  # and believes one from the first on that is surer by the second
+MIN_TURN, SURER = 0.93, 0.03  # and believes one from the first on that is surer by the second
 # A pale picture, see `pale`: light of the border at least, and of half of its middle.
 PALE = 235
 HIGHLIGHTS = 6  # power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98
@@ -251,7 +251,7 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     if _shows_a_person(image):
         raise GarmentOnPerson(f"This looks like {NOT_UPPER['person']}; {advice}")
     blank = float(image.std((0, 1)).max()) < BLANK
-    if blank or reading.upper < LEAST_UPPER:
+    if blank or reading.upper < MIN_UPPER:
         kind = "nothing" if blank else max(kinds, key=kinds.__getitem__)
         raise InputError(f"This looks like {NOT_UPPER[kind]}; {advice}")
 
@@ -307,7 +307,7 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     values = reading.values.get("neckline", {})
     if opening.any() and values and max(values, key=values.__getitem__) == "hood":
         opening |= edge_of_hood(opening, mask)
-    return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
+    return opening if MIN_OPENING < opening.sum() / mask.sum() < MAX_OPENING else nothing
 
 
 def edge_of_hood(hood: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -363,7 +363,7 @@ def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
     turns = {k: read_garment(reader, np.ascontiguousarray(np.rot90(image, k)), views=1) for k in (1, 2, 3)}
     best = max(turns, key=lambda k: turns[k].upper)
     worn = turns[best].groups["view"]["worn"] >= HARDLY_WORN
-    if turns[best].upper < max(LEAST_TURN, reading.upper + SURER) or worn:
+    if turns[best].upper < max(MIN_TURN, reading.upper + SURER) or worn:
         return reading, 0
     return read_garment(reader, np.ascontiguousarray(np.rot90(image, best))), best
 
