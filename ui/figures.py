@@ -55,7 +55,7 @@ def floats(numbers: object) -> str:
     return base64_text(np.asarray(numbers, "<f4"))
 
 
-RESTS = 0.5  # share of a map on start and end from which that is what its sentence begins with
+ENDS_SHARE = 0.5  # share of a map on start and end from which that is what its sentence begins with
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def reading_in_words(
         pair = f"“{row}” {verb} “{column}” with {peak.weight:.2f}"
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
-    if peak.rest >= RESTS:
+    if peak.rest >= ENDS_SHARE:
         return f"{percent(peak.rest)} of what words give rests on start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 

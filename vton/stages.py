@@ -34,7 +34,7 @@ from vton.tensors import (
 )
 
 SLEEVES_LOOK = "The garment's sleeves look"  # how the note on sleeves that the network has drawn otherwise begins
-LOOKS = {
+SLEEVE_LOOKS = {
     "none": "absent, so the arms are bare; if they are not, choose their length.",
     "short": "short, so they end above the elbow; if they are not, choose their length.",
     "long": "long, so they cover the arms; if they are not, choose their length.",
@@ -176,7 +176,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     if carries:
         result = carry_neckline(networks, r, result)
     notes = tuple(note for note in r.notes if not note.startswith(SLEEVES_LOOK))
-    return {"segmentation": result, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
+    return {"segmentation": result, "notes": (*notes, f"{SLEEVES_LOOK} {SLEEVE_LOOKS[sleeves]}") if sleeves else notes}
 
 
 def carries_neckline(r: TryOnResult) -> bool:

@@ -64,8 +64,8 @@ def test_muon_steps_matrices_of_one_shape_together_as_alone(monkeypatch):
         return [[m for m in matrices if m.shape == shape] for shape in dict.fromkeys(m.shape for m in matrices)]
 
     alone, grouped = ([nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))
-    for weights, group in ((alone, optimizers._together), (grouped, together)):
-        monkeypatch.setattr(optimizers, "_together", group)
+    for weights, group in ((alone, optimizers._group_by_shape), (grouped, together)):
+        monkeypatch.setattr(optimizers, "_group_by_shape", group)
         mine = Muon(weights)
         mine.param_groups[0]["lr"] = 0.1
         moved(mine, weights)

@@ -25,7 +25,7 @@ from ui.train.view import RunView
 @pytest.mark.parametrize("network", list(networks.NETWORKS))
 def test_every_preset_has_its_settings_in_words_and_the_paper_beside_them(network):
     chosen = networks.NETWORKS[network]
-    assert chosen.first in chosen.presets and len(chosen.settings) <= networks.POOL
+    assert chosen.first in chosen.presets and len(chosen.settings) <= networks.MAX_OWN_SETTINGS
     for preset in chosen.presets:
         base = networks.NETWORKS[network].values(preset)
         boxes = train_form.boxes(network, base)

@@ -46,7 +46,7 @@ def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict
     return shares
 
 
-def most_itself(
+def typical_sentences(
     attentions: Sequence[Attention], kind: str, layer: int, head: int, most: int = MAX_SENTENCES
 ) -> tuple[str, list[tuple[int, float]]]:
     """What a head is by its mean over some sentences, and the sentences on which it is that most.

@@ -178,7 +178,7 @@ class DigitsView(View):
             self.model: gr.update(choices=networks, value=model if model in keys else next(iter(keys), None)),
             self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
             self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
-            self.note: "" if networks else messages.status(models.ABSENT),
+            self.note: "" if networks else messages.status(models.NO_WEIGHTS),
             self.folder: place,
         }
 
@@ -186,7 +186,7 @@ class DigitsView(View):
     def sample(self, model, seed, count, upload, folder):
         """A sheet of fair draws, with neighbours where there are digits to look among."""
         if not models.choices(self.services):
-            return {self.note: messages.status(models.ABSENT)}
+            return {self.note: messages.status(models.NO_WEIGHTS)}
         rows = sampling.sample(
             self.models.pair(model).generator, whole(count, "The number of samples"), whole(seed, "The seed")
         )

@@ -25,9 +25,9 @@ LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
     "grid": "Grid of 25", "spiral": "Spiral", OWN_POINTS: "Points that I draw",
 }  # fmt: skip
-TOO_OLD = "This game is more than an hour old and is gone; press Play for a new one."
-FIRST = {"line": "line", "plane": "ring", "loss": "line"}
-NARROW = 32  # width of a generator that does not find its way out of a few modes
+GAME_IS_GONE = "This game is more than an hour old and is gone; press Play for a new one."
+FIRST_DATA = {"line": "line", "plane": "ring", "loss": "line"}
+NARROW_WIDTH = 32  # width of a generator that does not find its way out of a few modes
 HELVETICA: dict[str, Any] = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
 
 
@@ -100,7 +100,7 @@ class GameView(View):
     def _settings(self, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
             choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([OWN_POINTS] if self.name == "plane" else [])]
-            self.data = self.part(gr.Dropdown, "data", choices, value=FIRST[self.name])
+            self.data = self.part(gr.Dropdown, "data", choices, value=FIRST_DATA[self.name])
             self.objective = self.part(gr.Dropdown, "objective", OBJECTIVE_NAMES, value=usual.objective)
             self.k = self.part(gr.Slider, "k", 1, 10, usual.k)
             # "interactive", for Gradio takes what no event reads for fixed, and a script alone reads this.
@@ -217,7 +217,7 @@ class GameView(View):
         try:
             lab = self.running.get(str(request.get("key"))) if isinstance(request, dict) else None
             if lab is None:
-                raise ValueError(TOO_OLD)
+                raise ValueError(GAME_IS_GONE)
             speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MAX_SPEED)
             if not lab.pause.is_set():
                 lab.advance(speed, lab.pause)
@@ -256,7 +256,7 @@ class GameView(View):
     @alerts("note")
     def lose_modes(self, lab, data, *fields):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
-        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=fields[-1]), width=NARROW)
+        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=fields[-1]), width=NARROW_WIDTH)
         updates = self.draw_picture(Laboratory("ring", settings), playing=True)
         rules = {getattr(self, name): value for name, value in HELVETICA.items()}
         return {**updates, **rules, self.data: "ring"}

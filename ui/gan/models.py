@@ -17,7 +17,7 @@ from ui.services import LRUCache, Services
 
 OWN = "digits"
 MAX_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
-ABSENT = (
+NO_WEIGHTS = (
     "No weights for digits are shipped with this installation: train them with `python -m gan.train --preset digits "
     "--data FOLDER --run runs/digits`, and every checkpoint stands in the list here."
 )
@@ -73,7 +73,7 @@ class DigitModels:
         """The networks of a key, at a checkpoint of its run. Raises ValueError with one sentence."""
         keys = [name for _, name in choices(self.services)]
         if not keys:
-            raise ValueError(ABSENT)
+            raise ValueError(NO_WEIGHTS)
         if key not in keys:
             raise ValueError("These networks are not there any more; choose others of the list.")
         return self._pairs(key if key == OWN or step is None else f"{key}@{int(step)}")

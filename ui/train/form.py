@@ -20,7 +20,7 @@ from ui.services import Services
 from ui.train import recipes
 from ui.train.controls import sign
 from ui.train.data import BUNDLE, FILE_TYPES, LOCAL, UPLOAD, Data
-from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
+from ui.train.networks import COMMON, FINE_TUNING_SHARE, MAX_OWN_SETTINGS, NETWORKS, RATE_FIELDS, settings_of
 from ui.train.survey import Survey, columns, guess_columns
 from ui.train.view import RunView
 
@@ -113,8 +113,8 @@ def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, 
     properties = {}
     for setting in settings_of(network):
         value = fields[setting.field]
-        if initial and setting.field in RATES:
-            value = round(value * GENTLE, 10)
+        if initial and setting.field in RATE_FIELDS:
+            value = round(value * FINE_TUNING_SHARE, 10)
         paper = f"paper: {setting.paper}" if setting.paper else ""
         info = "; ".join(part for part in (paper, setting.about) if part)
         text = "" if setting.unset is not None and value == setting.unset else recipes.text(value)
@@ -184,7 +184,7 @@ class TrainForm:
             self.name = theme.component(gr.Textbox, "train-name")
             self.initial = theme.component(gr.Dropdown, "train-initial", first, value="", visible=len(first) > 1)
         self.fields: list[gr.Textbox] = []
-        for count in (POOL, len(COMMON)):
+        for count in (MAX_OWN_SETTINGS, len(COMMON)):
             with gr.Row(elem_classes="train-settings"):
                 for _ in range(count):
                     number = len(self.fields)
@@ -227,7 +227,7 @@ class TrainForm:
 
     def boxes_of(self, network: str) -> dict[str, gr.Textbox]:
         """Field -> its box."""
-        boxes = self.fields[: len(NETWORKS[network].settings)] + self.fields[POOL:]
+        boxes = self.fields[: len(NETWORKS[network].settings)] + self.fields[MAX_OWN_SETTINGS:]
         return dict(zip([setting.field for setting in settings_of(network)], boxes, strict=True))
 
     def plan(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
@@ -278,7 +278,7 @@ class TrainForm:
         except Exception as error:  # not yet complete: as a comment, in the command's place
             command = f"# {messages.sentence(error)}"
         weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
-        lower = f"Learning rates are {GENTLE:g} of the preset's: these weights are trained already."
+        lower = f"Learning rates are {FINE_TUNING_SHARE:g} of the preset's: these weights are trained already."
         return {
             self.command: command,
             self.about: self._about(network, preset, fields) + (messages.status(lower) if weights else ""),
@@ -360,7 +360,7 @@ class TrainForm:
         network, preset = self._choice(values)
         weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         properties = boxes(network, self.fields_for(values), weights)
-        return {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
+        return {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATE_FIELDS}
 
     def choose_data(self, values: dict) -> dict:
         """Shows what has to be brought."""

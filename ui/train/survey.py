@@ -13,7 +13,7 @@ from transformer.tokenizer import Tokenizer, normalise
 MAX_ROWS = 20_000  # that are read
 SAMPLE_PAIRS = 2_000  # whose word pieces are counted exactly: a vocabulary of so few is made in a second
 LONGEST = 512  # word pieces of a sentence that `fit` goes up to by itself
-SPECIAL = 4  # pieces that are no text: pad, unknown, beginning, end
+SPECIAL_PIECES = 4  # pieces that are no text: pad, unknown, beginning, end
 # Names that columns have, the surest first.
 SOURCES = ("source", "src", "input", "question", "prompt", "query", "english", "en", "text", "instruction", "context")
 TARGETS = ("target", "tgt", "response", "output", "answer", "reply", "completion", "translation", "german", "de",
@@ -39,7 +39,7 @@ class Survey:
     @property
     def min_vocabulary(self) -> int:
         """Word pieces without which some character could not be written."""
-        return self.characters + SPECIAL
+        return self.characters + SPECIAL_PIECES
 
     def fit(self, fields: dict[str, Any]) -> dict[str, int]:
         """The recipe's fields that have to grow for this table: `vocab_size`, `max_length`, `tokens`.

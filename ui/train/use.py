@@ -22,7 +22,7 @@ from ui.train.kinds import COMPARISON_SIZE
 from ui.train.network import Network
 from ui.train.networks import NETWORKS
 
-SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
+EMPTY_OUTPUT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
 ZIP_SECONDS = 3600  # of a zip that was made for a visitor
 MAX_LETTERS = 300
@@ -141,7 +141,7 @@ class CheckpointUse:
         elif network.tries_text:
             yield {self.about: messages.status("Both models read it …")}
             default, own = network.compare_texts(self.services, key, values[self.text])
-            silent = "" if own.strip() or not values[self.text].strip() else messages.status(SILENT)
+            silent = "" if own.strip() or not values[self.text].strip() else messages.status(EMPTY_OUTPUT)
             away = gr.update(visible=False)
             yield {self.default: default, self.own: own, self.pictures: away, self.about: silent}
         else:

@@ -21,7 +21,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     def pieces(ids):
         return translator.labels(ids, decoding.stand_ins)
 
-    never = translator.never()
+    forbidden_ids = translator.forbidden_ids()
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
         "source": pieces(decoding.source_ids),
@@ -32,7 +32,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
         "ranks": decoding.ranks,
         "top": [
             [
-                [piece, probability, token, token not in never]
+                [piece, probability, token, token not in forbidden_ids]
                 for (token, probability), piece in zip(row, pieces([token for token, _ in row]))
             ]
             for row in decoding.top

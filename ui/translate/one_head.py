@@ -17,7 +17,7 @@ from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import head_title, numbered, plain, query_names
+from ui.translate.words import head_title, number_choices, plain, query_names
 
 WORDS = {
     True: "with positions",
@@ -206,7 +206,7 @@ class OneHeadView(View):
         return {
             self.kind: kind,
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=numbered(heads), value=head),
+            self.head: gr.update(choices=number_choices(heads), value=head),
             self.query: gr.update(choices=queries, value=row),
             **self.draw(current, kind, layer, head, row, scale, mask),
             self.positions: draw_positions(self.services, current),

@@ -17,7 +17,7 @@ from ui.kit import QUICKLY, alerts
 from ui.translate import answers
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import numbered, plain, query_names
+from ui.translate.words import number_choices, plain, query_names
 
 MAX_TOKENS = 12
 # The boxes of Figure 1: title, one plain sentence, the view that shows more and its kind of attention.
@@ -226,7 +226,7 @@ class ThroughView(View):
         decoder = layer_choices("cross", layer if kind != "encoder" else None, attention)
         places = [(f"{n + 1} · {plain(token)}", n) for n, token in enumerate(attention.source_tokens)]
         steps = [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
-        heads = numbered(attention.cross.shape[1])
+        heads = number_choices(attention.cross.shape[1])
         return {
             self.body: gr.update(visible=True),
             self.place: gr.update(choices=places, value=place),

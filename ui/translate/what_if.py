@@ -19,7 +19,7 @@ from ui.translate.attention import KIND_LABELS, draw_map
 from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import numbered, plain, query_names
+from ui.translate.words import number_choices, plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
 MAX_CELLS = 50
@@ -328,8 +328,8 @@ class WhatIfView(View):
             self.switches: switches,
             self.matter_note: "",
             self.kind: "cross",
-            self.layer: gr.update(choices=numbered(layers["cross"]), value=last),
-            self.head: gr.update(choices=[("All heads", ALL)] + numbered(heads), value=ALL),
+            self.layer: gr.update(choices=number_choices(layers["cross"]), value=last),
+            self.head: gr.update(choices=[("All heads", ALL)] + number_choices(heads), value=ALL),
             self.map: map_of(current, "cross", last, ALL),
             **self._places(current, "cross"),
             self.list: listing(current, intervention),
@@ -389,7 +389,7 @@ class WhatIfView(View):
         layers = getattr(current.attention, kind).shape[0]
         layer = min(int(layer or 0), layers - 1)
         return {
-            self.layer: gr.update(choices=numbered(layers), value=layer),
+            self.layer: gr.update(choices=number_choices(layers), value=layer),
             self.map: map_of(current, kind, layer, head),
             **self._places(current, kind),
         }

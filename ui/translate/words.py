@@ -16,7 +16,7 @@ WITHOUT_ENDS = ", without start and end"
 NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
 
 
-def numbered(count: int) -> list[tuple[str, int]]:
+def number_choices(count: int) -> list[tuple[str, int]]:
     """Choices of layers or heads: read from 1, counted from 0."""
     return [(str(n + 1), n) for n in range(count)]
 
@@ -63,8 +63,8 @@ def head_title(kind: str, layer: int, head: int | str, without_ends: bool = Fals
 
 def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:
     """The likeliest tokens of one step for the page: token, text, probability and whether it is the chosen one."""
-    never = translator.never()
-    options = [(token, probability) for token, probability in decoding.top[step] if token not in never]
+    forbidden_ids = translator.forbidden_ids()
+    options = [(token, probability) for token, probability in decoding.top[step] if token not in forbidden_ids]
     texts = translator.labels([token for token, _ in options], decoding.stand_ins)
     return [
         {"token": token, "text": plain(text), "probability": probability, "chosen": token == decoding.labels[step]}

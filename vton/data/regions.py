@@ -11,7 +11,7 @@ NOISE = (0.05, 0.3)  # standard deviation of the smooth noise that moves the out
 MAX_NOISE = 0.45  # below one half, so that nothing far from the outline changes
 
 
-def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+def cut_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     """A region (1, H, W) with one or two gaps from its upper edge downwards, where long hair would lie."""
     rows, columns = (torch.nonzero(region[0].amax(axis))[:, 0] for axis in (1, 0))
     if not len(rows):
@@ -24,7 +24,7 @@ def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     return hidden
 
 
-def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+def roughen_outline(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     """A region (1, H, W) whose outline is wrong by some hundredths of the height, as one that was predicted."""
     sigma = BLUR * region.shape[1]
     noise = cv2.GaussianBlur(rng.normal(0, 1, region.shape[1:]).astype(np.float32), (0, 0), sigma)
@@ -33,12 +33,12 @@ def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     return torch.from_numpy(soft + noise.clip(-MAX_NOISE, MAX_NOISE) > 0.5)[None].to(region.dtype)
 
 
-def as_predicted(
+def imitate_prediction(
     regions: torch.Tensor, locks: float, outlines: float, rngs: Sequence[np.random.Generator]
 ) -> torch.Tensor:
     """Regions (B, 1, H, W): a share `locks` with gaps, a share `outlines` with a wrong outline; one generator each."""
     imitations = []
     for region, rng in zip(regions, rngs):
-        region = under_locks(region, rng) if rng.random() < locks else region
-        imitations.append(ragged(region, rng) if rng.random() < outlines else region)
+        region = cut_locks(region, rng) if rng.random() < locks else region
+        imitations.append(roughen_outline(region, rng) if rng.random() < outlines else region)
     return torch.stack(imitations)

@@ -19,7 +19,7 @@ from training.task import Task
 from training.weights import fill, load_model, save_model
 from vton.data.draped.people import DrapedPeople, load_people
 from vton.data.pack import Pack
-from vton.data.regions import as_predicted
+from vton.data.regions import imitate_prediction
 from vton.data.samples import Sampler
 from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import AliasConfig, FlowConfig
@@ -189,7 +189,7 @@ class PairTask(PictureTask):
 
 
 class WarpTask(PairTask):
-    """Base of those that learn to warp; a share of the regions that they are given are wrong, see `as_predicted`."""
+    """Base of those that learn to warp; a share of their regions is wrong on purpose, see `imitate_prediction`."""
 
     def grid(self, model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """The sampling grid (B, H, W, 2) by which a network lays the cloths of a batch on their people."""
@@ -201,7 +201,7 @@ class WarpTask(PairTask):
         locks, outlines = getattr(recipe, "locks", 0.0), getattr(recipe, "outlines", 0.0)
         if locks or outlines:
             rngs = generators(recipe.seed, step, micro + 10**6, rank, world, recipe.batch)
-            batch["region"] = as_predicted(batch["worn_mask"], locks, outlines, rngs)
+            batch["region"] = imitate_prediction(batch["worn_mask"], locks, outlines, rngs)
         return batch
 
     def person_maps(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
