@@ -19,7 +19,7 @@ from torch import Tensor
 from gan import algorithm, measure, theory
 from gan.densities import DISTRIBUTIONS, LIMIT, Mixture, distribution, from_points
 from gan.losses import OBJECTIVES, Objective, objective
-from gan.modes import Modes, count_modes
+from gan.measure import Modes, count_modes
 from gan.networks import ROOT3, SMALL, Discriminator, Generator
 from training.threads import one_thread
 

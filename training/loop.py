@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
-from training.precision import has_bf16
+from training.devices import has_bf16
 from training.recipe import Recipe
 from training.run import Run
 from training.task import Task, Trainer

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from training.precision import has_bf16
+from training.devices import has_bf16
 
 
 class Muon(Optimizer):

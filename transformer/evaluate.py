@@ -75,27 +75,25 @@ def text_scores(outputs: list[str], references: list[str], language: str) -> dic
     return {**scores, "bleu_lower_moses": moses.score}
 
 
-def losses(
-    translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096
-) -> list[tuple[float, int]]:
+def losses(translator: Translator, pairs: list[tuple[str, str]], target: str) -> list[tuple[float, int]]:
     """For each normalised pair, -log p(reference | source) in nats and the reference's word pieces, eos included.
 
-    (0.0, 0) for a pair that is longer than the model reads, or has an empty side. tokens: of a batch, each side.
+    (0.0, 0) for a pair that is longer than the model reads, or has an empty side.
     """
     encode, longest = translator.tokenizer.encode, translator.model.config.max_length
     prefix = [translator.tokenizer.id(language_token(target))] if translator.language_tokens else []
     every = [([*prefix, *encode(source)], encode(reference)) for source, reference in pairs]
     numbers = [n for n, ids in enumerate(every) if all(pairs[n]) and max(map(len, ids)) < longest]
     results = [(0.0, 0)] * len(pairs)
-    own = losses_of_ids(translator.model, [every[n] for n in numbers], tokens) if numbers else []
+    own = losses_of_ids(translator.model, [every[n] for n in numbers]) if numbers else []
     for number, loss in zip(numbers, own):
         results[number] = loss
     return results
 
 
-def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
+def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str) -> float:
     """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
-    sums, counts = zip(*losses(translator, pairs, target, tokens))
+    sums, counts = zip(*losses(translator, pairs, target))
     if not sum(counts):
         raise ValueError(
             f"Every pair is longer than the {translator.model.config.max_length} word pieces that the model reads."

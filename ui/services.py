@@ -261,7 +261,7 @@ class Services:
 
     def _load_translator(self, key: str) -> Translator:
         from transformer.export import export
-        from transformer.pretrained import from_pretrained
+        from transformer.parsing.parser import from_pretrained
 
         if not key.startswith("run:"):
             return from_pretrained(key, device=self.device)

@@ -39,6 +39,7 @@ from vton.networks import alias
 from vton.networks.checkpoints import load_released
 from vton.networks.config import NETWORK_SIZE
 from vton.networks.segmentation import binary_noise
+from vton.record import png
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 SIZE = (1024, 768)
@@ -182,14 +183,6 @@ def result_name(person: str, cloth: str) -> str:
     return f"{Path(person).stem.split('_')[0]}_{Path(cloth).stem}.png"
 
 
-def write_png(file: Path, picture: np.ndarray) -> None:
-    """Writes an (H,W,3) uint8 picture whole or not at all. OSError when the disk refuses it."""
-    ok, blob = cv2.imencode(".png", picture[..., ::-1])
-    if not ok:
-        raise ValueError(f"{file.name} could not be encoded.")
-    write_atomic(file, blob.tobytes())
-
-
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
@@ -224,7 +217,7 @@ def main(argv: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for pair, paths in files.items():
         picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
-        write_png(options.out / result_name(*pair), picture)
+        write_atomic(options.out / result_name(*pair), png(picture))
         print(result_name(*pair), flush=True)
     return 0
 

@@ -39,15 +39,15 @@ def runs_with_critics(runs: Path) -> list[str]:
     return names
 
 
-def critic_of(run: Path, step: int | None = None) -> Critic:
-    """The discriminators of a checkpoint, the newest for None.
+def critic_of(run: Path) -> Critic:
+    """The discriminators of the newest checkpoint.
 
     Raises ValueError with one sentence when the run has no checkpoint or no discriminator.
     """
     recipe = AliasRecipe.restore(Run(run).recipe())
     channels = network_config(recipe).classes + 1 + (6 if recipe.fine else 3)
     network = MultiScaleDiscriminator(channels, recipe.discriminator)
-    state = module_state(find_checkpoint(Run(run).checkpoints, step), "discriminator")
+    state = module_state(find_checkpoint(Run(run).checkpoints), "discriminator")
     fill(network, state, f"the discriminators of '{run.name}'")
     return Critic(network.eval(), recipe.fine)
 

@@ -34,6 +34,7 @@ from vton.joints import present
 from vton.labels import read_indices
 from vton.networks.parser import Parser
 from vton.pipeline import load_network
+from vton.record import png
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 FOLDERS = ("image", "image-parse", "openpose-json", "person-mask", "carried", "cloth", "cloth-mask")
@@ -226,8 +227,7 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
         cut = garment.cut_out(image)
     product = garment.place(cut, (height, height * 3 // 4))
     Image.fromarray(product.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
-    ok, blob = cv2.imencode(".png", product.mask)
-    write_atomic(out / "cloth-mask" / f"{name}.png", blob.tobytes())
+    write_atomic(out / "cloth-mask" / f"{name}.png", png(product.mask))
 
 
 @one_sentence

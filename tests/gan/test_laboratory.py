@@ -9,7 +9,7 @@ import torch
 from gan import laboratory
 from gan.densities import distribution, from_points
 from gan.laboratory import Laboratory, Settings
-from gan.modes import count_modes
+from gan.measure import count_modes
 
 LINE, PLANE = laboratory.ON_LINE, laboratory.IN_PLANE
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from training import optimizers, precision
+from training import devices, optimizers
 from training.loop import _accelerator
 from training.optimizers import Muon, muon_and_adam, orthogonal
 from training.recipe import Recipe
@@ -98,4 +98,4 @@ def test_a_recipe_in_bf16_trains_in_fp32_where_the_processor_only_emulates_it(mo
 
 
 def test_other_devices_are_taken_at_their_word():
-    assert precision.has_bf16("mps") is True
+    assert devices.has_bf16("mps") is True

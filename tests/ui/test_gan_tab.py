@@ -20,7 +20,7 @@ from ui.figures import floats
 from ui.gan import exports, models
 from ui.gan.api import Api
 from ui.gan.digits import DigitsView, parzen_html, sigma_curves
-from ui.gan.frames import encode
+from ui.gan.exports import encode
 from ui.gan.game import OWN_POINTS, LineView, LossView, PlaneView
 from ui.gan.tab import GanTab
 from ui.kit import Views

@@ -16,7 +16,6 @@ from vton import train as command
 from vton.attributes import ATTRIBUTES, LENGTH, decode, encode
 from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE, person_skeleton
-from vton.data.regions import cut_locks, roughen_outline
 from vton.data.samples import Sampler
 from vton.export import export
 from vton.inputs.agnostic import agnostic_image
@@ -30,7 +29,7 @@ from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.networks.warping import MatchingModule, sampling_grid, warp
 from vton.pipeline import load_network
 from vton.recipes import alias, flow, garment, matching, parser, segmentation
-from vton.recipes.common import collate, rate_factor
+from vton.recipes.common import collate, cut_locks, rate_factor, roughen_outline
 from vton.registry import NETWORKS
 from vton.rules.sleeves import contradicting
 

@@ -1,14 +1,26 @@
-"""What one can take home from a game: its numbers as CSV, and a page that plays it without a connection."""
+"""What a game shows as values for the page's scripts, and what one can take home: CSV, and a page that plays it."""
 
 from html import escape
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from gan.laboratory import Laboratory
 from ui import figures, theme
-from ui.gan.frames import encode
 from ui.translate import exports
 
 MAX_FRAMES = 60
+
+
+def encode(picture: dict[str, Any]) -> dict[str, Any]:
+    """A picture of `gan.laboratory.Laboratory` for the page: tensors as base64 of float32, tables by column."""
+    rows = picture["rows"]
+    frame = {
+        name: figures.floats(value.detach()) if isinstance(value, Tensor) else figures.finite(value)
+        for name, value in picture.items()
+    }
+    return {**frame, "rows": {name: figures.floats([row[name] for row in rows]) for name in rows[0]} if rows else {}}
 
 
 def csv_text(lab: Laboratory) -> str:

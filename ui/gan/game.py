@@ -15,7 +15,7 @@ from gan import laboratory
 from gan.laboratory import NAMES, OBJECTIVE_NAMES, Laboratory, Settings
 from ui import messages, theme
 from ui.gan import exports
-from ui.gan.frames import encode
+from ui.gan.exports import encode
 from ui.kit import QUICKLY, View, alerts
 
 STATE_SECONDS = 3600

@@ -3,14 +3,16 @@
 from typing import Any
 
 from ui.train.kinds import (
+    WORDS,
     AdversarialNetwork,
     FlowNetwork,
     GarmentNetwork,
+    Network,
+    Setting,
     TranslatorNetwork,
     TreeNetwork,
     TryOnNetwork,
 )
-from ui.train.network import WORDS, Network, Setting
 from vton.registry import ALL_NETWORKS
 
 

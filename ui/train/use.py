@@ -18,8 +18,7 @@ from ui.kit import alerts, on_queue
 from ui.services import Services
 from ui.train import watch
 from ui.train.controls import checkpoint_choices, network_of
-from ui.train.kinds import COMPARISON_SIZE
-from ui.train.network import Network
+from ui.train.kinds import COMPARISON_SIZE, Network
 from ui.train.networks import NETWORKS
 
 EMPTY_OUTPUT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
