@@ -12,7 +12,6 @@ processor's, which other work disturbs less.
 `--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th.
 """
 
-import argparse
 import functools
 import json
 import math
@@ -240,7 +239,7 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=4)
     parser.add_argument("--tokens", type=integer(1), default=30)

@@ -37,8 +37,19 @@ class Misuse(ValueError):
     """A command line that cannot be used; the message is one sentence."""
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows a description as it stands, and the default of every option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        has_default = action.default not in (None, []) and action.default is not False
+        return super()._get_help_string(action) if has_default else action.help
+
+
 class CommandLine(argparse.ArgumentParser):
     """`argparse.ArgumentParser`, whose errors are raised as `Misuse` instead of ending the process."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Help, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raises `Misuse`."""

@@ -9,7 +9,6 @@ Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untoke
 `bleu_lower_moses` is on lower-cased text tokenised by Moses' rules (sacremoses), as papers on Multi30k report it.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -159,7 +158,6 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     parser = CommandLine(
         prog="python -m transformer.evaluate",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
     parser.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")

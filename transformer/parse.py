@@ -1,6 +1,5 @@
 """Parses: `python -m transformer.parse "The cell divides."` prints the tree of each sentence in brackets."""
 
-import argparse
 import sys
 
 from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, integer
@@ -16,7 +15,6 @@ def main(argv: list[str] | None = None) -> int:
     command = CommandLine(
         prog="python -m transformer.parse",
         description="Print the constituency trees of English sentences. Without TEXT, standard input is read.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     command.add_argument("text", nargs="*", metavar="TEXT", help="English text; each sentence has a tree of its own")
     command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")

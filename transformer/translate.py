@@ -1,6 +1,5 @@
 """Translates: `python -m transformer.translate "A man is riding a bicycle."` prints only the translation."""
 
-import argparse
 import os
 import sys
 
@@ -20,7 +19,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m transformer.translate",
         description="Translate text, by default from English to German. Without TEXT, standard input is read.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     beam = integer(1, MAX_BEAM)
     parser.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")

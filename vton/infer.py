@@ -6,7 +6,6 @@ Everything is computed at 1024x768. Pictures are written lossless as <person num
 looked through before the first is dressed: what is wrong with one is said at once, and then nothing is written.
 """
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,9 +185,7 @@ def result_name(person: str, cloth: str) -> str:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = CommandLine(
-        prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandLine(prog="python -m vton.infer", description=__doc__)
     parser.add_argument("--checkpoints", type=an_existing_folder, required=True, metavar="DIR")
     parser.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")
     parser.add_argument("--pairs", type=an_existing_file, required=True, metavar="FILE")

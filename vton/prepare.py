@@ -6,7 +6,6 @@ pose, parse and masks by this project's own stages. A second start goes on where
 be used are skipped, listed at the end and in DIR/skipped.txt.
 """
 
-import argparse
 import functools
 import glob
 import json
@@ -236,7 +235,6 @@ def main(argv: list[str] | None = None) -> int:
     options = CommandLine(
         prog="python -m vton.prepare",
         description="Make a training set of photos.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     photos = "folder of photos, or of a set in the layout of VITON-HD"
     options.add_argument("photos", type=an_existing_folder, help=photos)

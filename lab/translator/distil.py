@@ -12,7 +12,6 @@ truth. `--least` leaves out what is far from the truth nevertheless.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
@@ -74,7 +73,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.distil",
         description="Write a table with a teacher's translations beside the true ones.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")
     parser.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")

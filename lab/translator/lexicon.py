@@ -9,7 +9,6 @@ languages that a `--list` has, its pairs are kept whose words do so; of the othe
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -157,7 +156,6 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m lab.translator.lexicon",
         description="Write word pairs that parallel text confirms: lexicon.SOURCE-TARGET.tsv.gz, and with a word list "
         "the phrases of it: dingphrases.SOURCE-TARGET.tsv.gz.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--data", type=an_existing_file, required=True, nargs="+", help="tables of sentence pairs")
     parser.add_argument(

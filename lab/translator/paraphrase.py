@@ -11,7 +11,6 @@ likely than the true source does is left out.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -77,7 +76,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.paraphrase",
         description="Write a table with new sources beside the true ones.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument(
         "--model", required=True, help="translates to the source language: a shipped model, or a folder"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -51,7 +50,6 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     command = CommandLine(
         prog="python -m lab.translator.parsing",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
         "recall, F1, complete match.",
     )

@@ -13,7 +13,6 @@ whole sentences of daily life, news and knowledge, `rarer.tsv` such around words
 
 from __future__ import annotations
 
-import argparse
 import csv
 import random
 import re
@@ -332,7 +331,6 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m lab.translator.phrasebook",
         description="Write sentences in English, German and French for training: phrasebook.tsv.gz, hours.tsv.gz, "
         "written.tsv.gz, rarer.tsv.gz and those of kinds.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
     parser.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")

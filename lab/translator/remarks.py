@@ -5,7 +5,6 @@ python -m lab.translator.remarks --model everyday --data test.tsv.gz --source en
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -59,7 +58,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.remarks",
         description="Random translations with what a program can see of them.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
     parser.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")

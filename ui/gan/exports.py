@@ -37,7 +37,7 @@ def html(lab: Laboratory) -> str:
         "FORMULA": "<br>".join(f"{net} minimises {escape(one)}" for net, one in zip("DG", frames[0]["formulas"])),
         "CSS": theme.read("gan/gan.css"),
         "SHARED": theme.common_script(),
-        "GAME": theme.read("gan/game.js"),
+        "GAME": theme.read("gan/paint.js") + theme.read("gan/game.js"),
         "DATA": figures.script_json(frames),
     }
     return theme.fill_template(theme.read("gan/standalone.html"), parts)

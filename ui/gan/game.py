@@ -70,12 +70,12 @@ class GameView(View):
         self._rates(usual)
         self.note = gr.HTML(elem_id=f"{name}-note")
         if kind == "loss":
-            self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
+            self.losses = theme.script_component(("gan/paint.js", "gan/losses.js"), "losses", f"{name}-losses", "card")
 
         def frame(request):  # a function and no method, for Gradio marks it
             return self.frame(request)
 
-        scripts = ("gan/game.js", "gan/play.js")
+        scripts = ("gan/paint.js", "gan/game.js", "gan/play.js")
         self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
         with gr.Row(elem_classes="actions"):
