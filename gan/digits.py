@@ -41,7 +41,7 @@ def read_idx(file: Path | str) -> np.ndarray:
     if len(raw) > MAX_BYTES:
         raise ValueError(f"'{file.name}' unpacks to more than {MAX_BYTES // 2**20} MiB, which no file of digits does.")
     if len(raw) < 16 or raw[:4] != b"\x00\x00\x08\x03":
-        raise ValueError(f"'{file.name}' is no IDX file of pictures (such as t10k-images-idx3-ubyte.gz).")
+        raise ValueError(f"'{file.name}' is not an IDX file of pictures (such as t10k-images-idx3-ubyte.gz).")
     count, height, width = np.frombuffer(raw, ">u4", 3, 4).tolist()
     if (height, width) != (SIDE, SIDE) or len(raw) != 16 + count * SIDE * SIDE or count < 1:
         raise ValueError(f"'{file.name}' does not hold {SIDE} x {SIDE} pictures as its header says.")

@@ -35,7 +35,7 @@ def pair_of(run: Path, step: int | None = None) -> Pair:
 def _config_and_checkpoint(run: Path, step: int | None) -> tuple[GanConfig, Path]:
     recipe = Run(run).recipe()
     if recipe.get("task") != "GanTask":
-        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no adversarial net.")
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is not an adversarial net.")
     return from_json(GanConfig, load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
 
 

@@ -30,7 +30,7 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MAX_BYTES, most_fil
             raise _UnpackError(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
         # Damaged archives raise as many kinds of errors as there are places in zipfile and its decompressors.
         words = " ".join(str(error).split())[:100] or type(error).__name__
-        raise _UnpackError(f"{file.name} is no zip file, or a damaged one ({words}); make it again.") from None
+        raise _UnpackError(f"{file.name} is not a zip file, or is damaged ({words}); make it again.") from None
 
 
 class _UnpackError(ValueError):

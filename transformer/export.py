@@ -22,7 +22,7 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     recipe, folder = Run(run).recipe(), Run(run).model
     has_config = (folder / "config.json").is_file()
     if load_config(folder).get("format") != FORMAT if has_config else recipe.get("task") not in TASKS:
-        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no Transformer.")
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is not a Transformer.")
     if not (folder / "tokenizer.model").is_file():
         raise ValueError(
             f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written."

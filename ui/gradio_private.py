@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ui import endpoints, theme
 
 log = logging.getLogger("atelier")
-UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
+UNFIT = "This request lacks what its endpoint needs; the page's API documentation lists the inputs of every endpoint."
 UNKNOWN = "There is no such endpoint; the page's API documentation lists them."
 UNKNOWN_RUN = "There is no such run here: it has ended, or its visitor is gone. Please start it again."
 MAX_NAME_BYTES = 255  # bytes between two slashes of an address, as file systems have it

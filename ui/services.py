@@ -133,7 +133,7 @@ class Services:
     def limits(self) -> Limits:
         """How visitors may train. Raises ValueError where no training can be started from this page."""
         if self.training is None:
-            raise ValueError("Trainings cannot be started from this page.")
+            raise ValueError("Training cannot be started from this page.")
         return self.training
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Services:
         """The TryOn of a key (see `key_on`), None = the default. Raises ValueError with one sentence for another."""
         device, networks = self.place_of(key)
         if device not in [name for _, name in self.devices()]:
-            raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
+            raise ValueError(f"There is no device {device[:80]!r} on this page; choose one from the list.")
         return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _models_with('parser/config.json'))}")
 
     def devices(self) -> list[tuple[str, str]]:
@@ -257,7 +257,7 @@ class Services:
             return key
         if self.local and kind not in ("run", "released"):
             return str(key)
-        raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one of the list.")
+        raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one from the list.")
 
     def _load_translator(self, key: str) -> Translator:
         from transformer.export import export

@@ -149,7 +149,7 @@ MEASURES: dict[str, Measure] = {
     "holes": Measure("segmentation", holes, (0.004, 0.02), "The garment has holes."),
     "hem": Measure("segmentation", ragged_hem, (0.02, 0.05), "The hem is not one line."),
     "length": Measure(
-        "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it as long as that?"
+        "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it really that long?"
     ),
     "uncovered": Measure(
         "warp",

@@ -75,7 +75,7 @@ class DigitModels:
         if not keys:
             raise ValueError(NO_WEIGHTS)
         if key not in keys:
-            raise ValueError("These networks are not there any more; choose others of the list.")
+            raise ValueError("These networks are gone; choose others from the list.")
         return self._pairs(key if key == OWN or step is None else f"{key}@{int(step)}")
 
     def _load(self, key: str) -> Pair:

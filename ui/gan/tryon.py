@@ -54,7 +54,7 @@ class TryOnView(View):
     def ask(self, run, file):
         """The result and its patches, fine and coarse."""
         if run not in patches.runs_with_critics(self.services.runs):
-            raise ValueError(NO_DISCRIMINATOR if not run else "This run is not there any more; choose one of the list.")
+            raise ValueError(NO_DISCRIMINATOR if not run else "This run is gone; choose one from the list.")
         critic = patches.critic_of(self.services.runs / run)
         result = record.load(file) if file else self.example()
         pictures = [(result.synthesis, "the result")]

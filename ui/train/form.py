@@ -91,7 +91,7 @@ def survey_html(table: Survey, fields: dict[str, Any]) -> str:
         exactly = "" if len(table.pairs) <= 2000 else "up to "
         line += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
     few = (
-        f"{len(table.pairs):,} pairs can only be memorised: it will know these texts by heart and translate no others. "
+        f"{len(table.pairs):,} pairs can only be memorised: the network will know these texts by heart and translate no others. "
         "For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
         if table.whole and len(table.pairs) < FEW_PAIRS
         else ""
@@ -148,7 +148,9 @@ class TrainForm:
             with gr.Accordion("Everything else: name, settings, command", open=False, elem_id="train-more"):
                 self._build_rest()
         if services.training is None:
-            gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
+            gr.HTML(
+                messages.status("Training cannot be started from this page; its operator can start it, or a shell.")
+            )
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
         self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
         self.consequences = [self.command, self.about, self.preview]
@@ -235,13 +237,13 @@ class TrainForm:
         network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
         limits = self.services.limits()
         if network not in self.keys:
-            raise ValueError("On this page that network cannot be trained; choose one of the list.")
+            raise ValueError("That network cannot be trained on this page; choose one from the list.")
         if preset not in recipes.preset_names(network, limits):
             raise ValueError(
-                f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list."
+                f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one from the list."
             )
         if values[self.data] not in (key for _, key in NETWORKS[network].data_choices(self.services.local)):
-            raise ValueError("On this page such data cannot be used; choose one of the list.")
+            raise ValueError("Such data cannot be used on this page; choose from the list.")
         run = self.runs / (values[self.name] or "").strip()
         base = NETWORKS[network].values(preset)
         fields = recipes.changes(network, base, self.texts(values))

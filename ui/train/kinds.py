@@ -198,7 +198,7 @@ class Network(ABC):
             return {}
         weights = self.beginnings(preset)
         if name not in weights:
-            raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
+            raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others from the list.")
         inside = weights[name].is_relative_to(Path.cwd())
         return {"initial": os.path.relpath(weights[name]) if inside else str(weights[name])}
 

@@ -46,7 +46,7 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     if key == RECORDING:
         return _read(recording.load_example(), text)
     if not str(key).startswith("run:"):
-        raise ValueError("Choose a recorded series or a run of the list.")
+        raise ValueError("Choose a recorded series or a run from the list.")
     run = open_run(runs, str(key).removeprefix("run:"))
     with tempfile.TemporaryDirectory(prefix="atelier-series-") as folder:
         return _read(recording.record(run.folder, Path(folder) / "series"), text)

@@ -11,7 +11,7 @@ from ui.kit import QUICKLY
 from ui.services import Services
 
 MAX_EXAMPLES = 2
-UNKNOWN = "Nobody has counted what this model gets wrong: python -m transformer.evaluate --checklist all does."
+UNKNOWN = "What this model gets wrong has not been counted: python -m transformer.evaluate --checklist all does it."
 
 
 def limits(model: str, pair: str) -> str:

@@ -405,7 +405,7 @@ class TranslateTab(kit.View):
 
     def cancel_translation(self):
         """What is translated by now stays."""
-        return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stands.")}
+        return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stays.")}
 
     def _draw(self, current: CurrentTranslation, values: Any, fresh: dict | None = None) -> dict:
         """The boxes' words and the open view for a sentence whose attention is known."""
@@ -504,7 +504,9 @@ class TranslateTab(kit.View):
             self.target: whole_text(current),
             self.table: hypothesis_rows(current.translation.sentences[current.sentence]),
             self.words: gr.update(choices=None),
-            self.status: messages.status("Your word, and what the model makes of it; all translations stand below."),
+            self.status: messages.status(
+                "Your word, and what the model makes of it; all translations are listed below."
+            ),
         }
 
     @alerts("status")

@@ -25,8 +25,8 @@ ALL = -1  # the choice "all heads" or "all rows"
 MAX_CELLS = 50
 PARTS = [
     ("it began differently", "begin"),
-    ("heads or weights were others", "model"),
-    ("text, model or search were others", "sides"),
+    ("heads or weights were different", "model"),
+    ("text, model or search were different", "sides"),
 ]
 OTHERS = [("share what is left", True), ("stay as they are", False)]
 
