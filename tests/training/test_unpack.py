@@ -107,4 +107,4 @@ def test_what_the_library_raises_becomes_a_sentence_and_nothing_is_left(tmp_path
             raise error
 
         monkeypatch.setattr("training.unpack._write", fail)
-        refused(tmp_path, file, "is no zip file, or a damaged one")
+        refused(tmp_path, file, "is not a zip file, or is damaged")

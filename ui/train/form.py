@@ -91,8 +91,8 @@ def survey_html(table: Survey, fields: dict[str, Any]) -> str:
         exactly = "" if len(table.pairs) <= 2000 else "up to "
         line += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
     few = (
-        f"{len(table.pairs):,} pairs can only be memorised: the network will know these texts by heart and translate no others. "
-        "For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
+        f"{len(table.pairs):,} pairs can only be memorised: the network will know these texts by heart and translate "
+        "no others. For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
         if table.whole and len(table.pairs) < FEW_PAIRS
         else ""
     )
@@ -148,9 +148,7 @@ class TrainForm:
             with gr.Accordion("Everything else: name, settings, command", open=False, elem_id="train-more"):
                 self._build_rest()
         if services.training is None:
-            gr.HTML(
-                messages.status("Training cannot be started from this page; its operator can start it, or a shell.")
-            )
+            gr.HTML(messages.status("Training cannot be started from this page, only from a shell."))
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
         self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
         self.consequences = [self.command, self.about, self.preview]

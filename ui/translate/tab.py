@@ -504,9 +504,7 @@ class TranslateTab(kit.View):
             self.target: whole_text(current),
             self.table: hypothesis_rows(current.translation.sentences[current.sentence]),
             self.words: gr.update(choices=None),
-            self.status: messages.status(
-                "Your word, and what the model makes of it; all translations are listed below."
-            ),
+            self.status: messages.status("Your word, and what the model makes of it; all translations are below."),
         }
 
     @alerts("status")
