@@ -64,7 +64,7 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
     whole = attention.cross[layer].mean(0)
     steps, read_tokens = len(attention.target_tokens), attention.source_tokens
     return {
-        "text": escape(current.translation.sentences[current.sentence].source_text),
+        "text": escape(current.entry.source_text),
         "count": len(read_tokens),
         "tokens": tokens_html(read_tokens[:MAX_TOKENS], " …" * (len(read_tokens) > MAX_TOKENS)),
         "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",

@@ -207,7 +207,7 @@ class Compare:
         choices = self.services.translators()
         if current.translation is None or any(text and text.strip() for text in texts):
             return {side.model: gr.update(choices=choices) for side in (a, b)}
-        sentence = current.translation.sentences[current.sentence].source_text
+        sentence = current.entry.source_text
         model = current.model or self.services.translation_model
         try:
             pairs = pair_choices(self.services, model)

@@ -50,7 +50,7 @@ def identity(current: CurrentTranslation) -> tuple | None:
     """What tells the output that is shown from any other; None without one, or if it was copied without the model."""
     if current.translation is None:
         return None
-    sentence = current.translation.sentences[current.sentence]
+    sentence = current.entry
     return (
         (current.model, *map(tuple, (sentence.source_ids, sentence.ids[current.hypothesis]))) if sentence.ids else None
     )
@@ -58,7 +58,7 @@ def identity(current: CurrentTranslation) -> tuple | None:
 
 def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> Trail:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
-    sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+    sentence, ids = current.entry_and_ids()
     complete = len(ids) < translator.longest(sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, complete, stand_ins=names)

@@ -40,7 +40,7 @@ def current_tree(current: CurrentTranslation) -> SentenceParse | None:
     """The sentence that is shown, if it is one with trees."""
     if current.translation is None:
         return None
-    one = current.translation.sentences[current.sentence]
+    one = current.entry
     return one if isinstance(one, SentenceParse) else None
 
 

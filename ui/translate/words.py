@@ -1,6 +1,6 @@
 """Word pieces in words: what a reader sees instead of the vocabulary's marks, and what a query does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -19,6 +19,11 @@ NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
 def number_choices(count: int) -> list[tuple[str, int]]:
     """Choices of layers or heads: read from 1, counted from 0."""
     return [(str(n + 1), n) for n in range(count)]
+
+
+def place_choices(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Choices of tokens or queries, numbered, because a token may come twice: read from 1, counted from 0."""
+    return [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
 
 
 def plain(token: str) -> str:

@@ -133,7 +133,7 @@ def whole_text(current: CurrentTranslation) -> str:
         best = sentence.hypotheses[0].text
         place = max(text.find(best, place), place)
         if number == current.sentence:
-            return text[:place] + sentence.hypotheses[current.hypothesis].text + text[place + len(best) :]
+            return text[:place] + current.output.text + text[place + len(best) :]
         place += len(best)
     return text
 
@@ -147,7 +147,7 @@ def first_pieces(tokens: Sequence[str]) -> list[int]:
 
 def with_continuation(current: CurrentTranslation, continuation: Continuation) -> CurrentTranslation:
     """A copy in which what a search made of a beginning is one more translation of the sentence, and the chosen one."""
-    sentence = current.translation.sentences[current.sentence]
+    sentence = current.entry
     ids = continuation.candidates[0].ids
     if ids in sentence.ids:
         return replace(current, hypothesis=sentence.ids.index(ids))
