@@ -21,7 +21,7 @@ from gan.densities import DISTRIBUTIONS, LIMIT, Mixture, distribution, from_poin
 from gan.losses import OBJECTIVES, Objective, objective
 from gan.measure import Modes, count_modes
 from gan.networks import ROOT3, SMALL, Discriminator, Generator
-from training.threads import one_thread
+from training.devices import one_thread
 
 MAX_MOMENTS = 200  # kept with their weights; when there are more, every second one is dropped
 MAX_ROWS = 4000  # of the table of numbers
