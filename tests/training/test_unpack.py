@@ -85,7 +85,7 @@ def test_what_is_no_zip(tmp_path):
     for content in (b"", b"hello", make(tmp_path / "y.zip", {"a": "b" * 5000}).read_bytes()[:60]):
         (tmp_path / "y.zip").unlink(missing_ok=True)
         file.write_bytes(content)
-        refused(tmp_path, file, "no zip file")
+        refused(tmp_path, file, "not a zip file")
     file.unlink()
     data = bytearray(make(tmp_path / "z.zip", {"a.txt": bytes(range(256)) * 20}).read_bytes())
     data[45] ^= 0xFF

@@ -112,7 +112,7 @@ def test_a_checkpoint_of_one_network_replaces_it_in_the_shipped_set(runs):
         ("/etc/passwd", "choose one from the list"),
         ("Helsinki-NLP/opus-mt-cs-en", "choose one from the list"),
         ("Helsinki-NLP/opus-mt-en-de", "not on this machine yet; choose it under Model"),
-        ("run:warp", "no Transformer"),
+        ("run:warp", "not a Transformer"),
     ],
 )
 def test_unknown_and_unsafe_keys_are_one_sentence(runs, key, message):
