@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.memory import give_back_memory
-from training.run import Run, list_runs, open_run
+from training.run import Run, open_run, readable_runs
 from training.start import Limits
 from transformer.config import ALPHA, read_penalties
 from transformer.translate import DEFAULT_MODEL
@@ -157,12 +157,8 @@ class Services:
     def _checkpoints(self, kind: Callable[[str], str | None]) -> list[tuple[str, str]]:
         """(label, key) of the checkpoints, newest run and newest step first, whose task `kind` gives a word for."""
         checkpoints = []
-        for name in list_runs(self.runs):
-            run = Run(self.runs / name)
-            try:
-                word = kind(run.recipe().get("task", ""))
-            except ValueError:
-                continue
+        for run, recipe in readable_runs(self.runs):
+            name, word = run.folder.name, kind(recipe["task"])
             if word is None:
                 continue
             steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from training.checkpoint import find_checkpoint, list_checkpoints, module_state
-from training.run import Run, list_runs
+from training.run import Run, readable_runs
 from training.weights import fill
 from vton import labels
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
@@ -27,16 +27,13 @@ class Critic:
 
 def runs_with_critics(runs: Path) -> list[str]:
     """Names of the runs below `runs` that train an ALIAS generator against discriminators and have a checkpoint."""
-    names = []
-    for name in list_runs(runs):
-        try:
-            recipe = Run(runs / name).recipe()
-        except ValueError:
-            continue
-        against = recipe.get("gan") or recipe.get("feature_matching")
-        if recipe.get("task") == "AliasTask" and against and list_checkpoints(Run(runs / name).checkpoints):
-            names.append(name)
-    return names
+    return [
+        run.folder.name
+        for run, recipe in readable_runs(runs)
+        if recipe["task"] == "AliasTask"
+        and (recipe.get("gan") or recipe.get("feature_matching"))
+        and list_checkpoints(run.checkpoints)
+    ]
 
 
 def critic_of(run: Path) -> Critic:

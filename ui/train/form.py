@@ -12,7 +12,7 @@ import gradio as gr
 from gradio.blocks import Block
 
 from training import start
-from training.run import Run, list_runs
+from training.run import Run, list_runs, readable_runs
 from ui import messages, theme
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, QUIETLY, alerts
@@ -44,18 +44,13 @@ def free_name(runs: Path, network: str, preset: str) -> str:
 
 def past_time(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, str] | None:
     """Seconds a step of a run on this machine with the same sizes, and its name; None if there is none."""
-    for name in list_runs(runs):
-        run = Run(runs / name)
-        try:
-            recipe = run.recipe()
-        except ValueError:
-            continue
+    for run, recipe in readable_runs(runs):
         same = all(recipe.get(field) == fields[field] for field in COSTLY if field in fields)
         if recipe.get("task") != NETWORKS[network].task or not same:
             continue
         times = [event["seconds_per_step"] for event in run.events() if event["event"] == "log"]
         if times:
-            return sorted(times)[len(times) // 2], f"in the run {name}"
+            return sorted(times)[len(times) // 2], f"in the run {run.folder.name}"
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from training.run import Run, list_runs, open_run
+from training.run import open_run, readable_runs
 from transformer import series as recording
 from transformer.series import Moment, Series
 from ui.translate.answers import scroll_table
@@ -24,13 +24,8 @@ def choices(runs: Path) -> list[tuple[str, str]]:
         entries.append((f"Recorded: {recording.load_example().name}", RECORDING))
     except (ValueError, FileNotFoundError):
         pass
-    for name in list_runs(runs):
-        try:
-            if Run(runs / name).recipe().get("task") == "TranslationTask":
-                entries.append((f"run {name}", f"run:{name}"))
-        except ValueError:
-            continue
-    return entries
+    names = (run.folder.name for run, recipe in readable_runs(runs) if recipe["task"] == "TranslationTask")
+    return entries + [(f"run {name}", f"run:{name}") for name in names]
 
 
 def moments(runs: Path, key: str, text: str) -> list[Moment]:
