@@ -236,7 +236,7 @@ def compare(options: argparse.Namespace) -> None:
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--config", choices=list(CONFIGS), default="paper")
     parser.add_argument("--height", type=integer(64, 4096), default=1024, help="the width is three quarters of it")

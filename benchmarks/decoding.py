@@ -12,7 +12,6 @@ processor's, which other work disturbs less.
 `--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th.
 """
 
-import argparse
 import functools
 import json
 import math
@@ -26,7 +25,7 @@ from typing import Any
 import torch
 
 from training import assets
-from training.arguments import MOST_BEAM, CommandLine, integer
+from training.arguments import MAX_BEAM, CommandLine, integer
 from training.command import one_sentence
 from training.memory import keep_memory
 from transformer import config as configs
@@ -240,9 +239,9 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=4)
     parser.add_argument("--tokens", type=integer(1), default=30)
     parser.add_argument("--repeats", type=integer(1), default=5)
     parser.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])

@@ -23,8 +23,7 @@ from training import Run, fit
 from training.arguments import CommandLine, integer
 from training.assets import examples_dir
 from training.command import one_sentence
-from training.devices import present_devices
-from training.precision import has_bf16
+from training.devices import has_bf16, present_devices
 from transformer.train import TranslationRecipe, TranslationTask
 from transformer.translator import Translator
 from vton import labels

@@ -27,14 +27,12 @@ def chromium() -> str | None:
 class Server:
     """`with Server("--training", "off") as server:` starts `app.py` with these options on a free port of this machine.
 
-    folder: where its log and uploads lie, a temporary one without; runs: of its runs, one in `folder` without;
-    address: of the page, with a slash at its end.
+    runs: the folder of its runs; address: of the page, with a slash at its end.
     """
 
-    def __init__(self, *options: str, folder: Path | None = None, runs: Path | None = None) -> None:
-        self._temporary = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="atelier-server-"))
-        self.options, self.runs = options, runs or self.folder / "runs"
+    def __init__(self, *options: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="atelier-server-"))  # of its log, uploads and runs
+        self.options, self.runs = options, self.folder / "runs"
         self._log, self._offset = self.folder / "log.txt", 0
 
     def __enter__(self) -> Server:
@@ -67,8 +65,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if self._temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def log(self) -> str:

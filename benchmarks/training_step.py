@@ -7,7 +7,6 @@ each. Both share one embedding matrix between source, target and output, use pos
 padding.
 """
 
-import argparse
 import json
 import math
 import random
@@ -128,7 +127,7 @@ def measure(config: TransformerConfig, tokens: int, length: int, precision: str,
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--tokens", type=integer(1), default=2048)
     parser.add_argument("--length", type=integer(1), default=25)

@@ -7,7 +7,6 @@ given apart: it makes what is kept, such as the spline's matrix. Prints one JSON
 stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
 """
 
-import argparse
 import json
 import time
 
@@ -59,7 +58,7 @@ def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--model", default="tryon-lite")
     parser.add_argument("--device", type=a_device, default="auto")

@@ -8,7 +8,6 @@ JSON object: the seconds of one alone, of both one after the other and of both a
 these was there, and `ratio`, at once over one after the other.
 """
 
-import argparse
 import json
 import statistics
 import time
@@ -65,7 +64,7 @@ def measure(size: tuple[int, int], turns: int, device: str = "auto") -> dict[str
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--turns", type=integer(1), default=5)
     parser.add_argument("--size", default="512x384")

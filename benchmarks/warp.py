@@ -8,7 +8,6 @@ depends on nothing but the sizes. Prints one JSON object per grid; `first` is ou
 `seconds` with it kept, which is how a warp is used.
 """
 
-import argparse
 import json
 from timeit import repeat, timeit
 
@@ -85,7 +84,7 @@ def measure(n: int, size: tuple[int, int], repeats: int) -> dict:
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--height", type=integer(64, 4096), default=1024, help="the width is three quarters of it")
     parser.add_argument("--grids", type=integer(2, 64), nargs="+", default=[5, 10, 20])

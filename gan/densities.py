@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 LIMIT = 4.0  # every named distribution lies in [-LIMIT, LIMIT] in each dimension
-MOST_POINTS = 400  # that a visitor may draw
-MOST_MODES = 25  # a mixture of more components is a curve, not a set of modes
+MAX_POINTS = 400  # that a visitor may draw
+MAX_MODES = 25  # a mixture of more components is a curve, not a set of modes
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Mixture:
     @property
     def has_modes(self) -> bool:
         """Whether its components are modes that one can count: few, and apart by more than four deviations."""
-        if len(self.centres) > MOST_MODES or len(self.centres) < 2:
+        if len(self.centres) > MAX_MODES or len(self.centres) < 2:
             return False
         apart = torch.cdist(self.centres, self.centres) + torch.eye(len(self.centres)) * 1e9
         return bool(apart.min() > 4 * self.std)
@@ -98,8 +98,8 @@ def from_points(points: list) -> Mixture:
         raise ValueError("Drawn points have to be pairs of numbers, x and y.") from None
     if len(centres) == 0:
         raise ValueError("Draw at least one point on the plane first.")
-    if len(centres) > MOST_POINTS:
-        raise ValueError(f"At most {MOST_POINTS} points can be drawn; there are {len(centres)}.")
+    if len(centres) > MAX_POINTS:
+        raise ValueError(f"At most {MAX_POINTS} points can be drawn; there are {len(centres)}.")
     if not bool((centres.abs() <= LIMIT).all()):  # NaN fails too
         raise ValueError(f"Drawn points have to lie within {-LIMIT:g} and {LIMIT:g}.")
     return Mixture(centres, 0.15, torch.full((len(centres),), 1 / len(centres)), "drawn points")

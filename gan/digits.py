@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 SIDE = 28
-MOST_BYTES = 200 * 2**20
+MAX_BYTES = 200 * 2**20
 PARTS = ("train", "valid", "test")
 
 
@@ -32,16 +32,16 @@ def read_idx(file: Path | str) -> np.ndarray:
     """
     file = Path(file)
     try:
-        raw = file.read_bytes()[: MOST_BYTES + 1]
+        raw = file.read_bytes()[: MAX_BYTES + 1]
         if raw[:2] == b"\x1f\x8b":
             with gzip.open(file) as stream:
-                raw = stream.read(MOST_BYTES + 1)
+                raw = stream.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise ValueError(f"'{file.name}' is cut off or damaged; copy it again.") from None
-    if len(raw) > MOST_BYTES:
-        raise ValueError(f"'{file.name}' unpacks to more than {MOST_BYTES // 2**20} MiB, which no file of digits does.")
+    if len(raw) > MAX_BYTES:
+        raise ValueError(f"'{file.name}' unpacks to more than {MAX_BYTES // 2**20} MiB, which no file of digits does.")
     if len(raw) < 16 or raw[:4] != b"\x00\x00\x08\x03":
-        raise ValueError(f"'{file.name}' is no IDX file of pictures (such as t10k-images-idx3-ubyte.gz).")
+        raise ValueError(f"'{file.name}' is not an IDX file of pictures (such as t10k-images-idx3-ubyte.gz).")
     count, height, width = np.frombuffer(raw, ">u4", 3, 4).tolist()
     if (height, width) != (SIDE, SIDE) or len(raw) != 16 + count * SIDE * SIDE or count < 1:
         raise ValueError(f"'{file.name}' does not hold {SIDE} x {SIDE} pictures as its header says.")

@@ -7,9 +7,8 @@ from pathlib import Path
 from torch import Tensor
 
 from gan.networks import GanConfig, Pair
-from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import find_checkpoint, module_state, step_of
-from training.command import one_sentence
+from training.command import launch_export
 from training.run import Run
 from training.weights import fill, from_json, load_config, save_model
 
@@ -36,7 +35,7 @@ def pair_of(run: Path, step: int | None = None) -> Pair:
 def _config_and_checkpoint(run: Path, step: int | None) -> tuple[GanConfig, Path]:
     recipe = Run(run).recipe()
     if recipe.get("task") != "GanTask":
-        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no adversarial net.")
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is not an adversarial net.")
     return from_json(GanConfig, load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
 
 
@@ -50,16 +49,9 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     return step_of(checkpoint)
 
 
-@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the exported update."""
-    parser = CommandLine(prog="python -m gan.export", description=__doc__)
-    parser.add_argument("run", type=an_existing_folder)
-    parser.add_argument("out", type=a_folder_to_write)
-    parser.add_argument("--step", type=integer(), help="update of the checkpoint; the newest one if left out")
-    options = parser.parse_args(argv)
-    print(f"update {export(options.run, options.out, options.step)}")
-    return 0
+    return launch_export(export, "gan.export", __doc__, argv)
 
 
 if __name__ == "__main__":

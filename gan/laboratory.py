@@ -19,12 +19,12 @@ from torch import Tensor
 from gan import algorithm, measure, theory
 from gan.densities import DISTRIBUTIONS, LIMIT, Mixture, distribution, from_points
 from gan.losses import OBJECTIVES, Objective, objective
-from gan.modes import Modes, count_modes
+from gan.measure import Modes, count_modes
 from gan.networks import ROOT3, SMALL, Discriminator, Generator
-from training.threads import one_thread
+from training.devices import one_thread
 
-MOST_MOMENTS = 200  # kept with their weights; when there are more, every second one is dropped
-MOST_ROWS = 4000  # of the table of numbers
+MAX_MOMENTS = 200  # kept with their weights; when there are more, every second one is dropped
+MAX_ROWS = 4000  # of the table of numbers
 FAR = 100.0  # |G(z)| beyond which a game in [-4, 4] is lost
 MEASURE_SAMPLES = 1000  # samples behind C(G) and the modes
 ARROWS = 25  # on the line
@@ -336,9 +336,9 @@ class Laboratory:
         self.rows.append(
             Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), hits)
         )
-        if len(self.moments) >= MOST_MOMENTS:
+        if len(self.moments) >= MAX_MOMENTS:
             self.moments = self.moments[::2]
-        if len(self.rows) >= MOST_ROWS:
+        if len(self.rows) >= MAX_ROWS:
             count = len(self.rows)
             rows = sorted({moment.row for moment in self.moments} | {*range(0, count, 2), count - 1})
             places = {row: place for place, row in enumerate(rows)}

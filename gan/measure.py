@@ -1,4 +1,4 @@
-"""How near a generator on a known distribution is to its goal: densities on a grid, D beside D*, C(G) and the JSD."""
+"""How near a generator on a known distribution is to its goal: densities, D beside D*, C(G), the JSD, and its modes."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ from gan.networks import ROOT3, Generator
 CELLS = {1: 240, 2: 64}  # of the grid on [-LIMIT, LIMIT], by dimension
 LATTICE = {1: 1201, 2: 96}  # values of each coordinate of z
 BANDWIDTH = 0.15  # of the Gaussian that smooths both densities in the plane before they are compared
+FAIR = 0.2  # of its fair share of the samples, from which on a mode counts as found
 MASS = 0.05  # density from which on p + q has mass
 
 
@@ -96,3 +97,39 @@ def _at(values: Tensor, points: Tensor) -> Tensor:
     place = ((points + LIMIT) * (count / (2 * LIMIT))).long().clamp(0, count - 1)
     picks = values[place[:, 0]] if values.ndim == 1 else values[place[:, 1], place[:, 0]]
     return torch.nan_to_num(picks, nan=0.5)
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What a generator reaches of a mixture. Near a mode is within three deviations."""
+
+    shares: tuple[float, ...]  # of the samples, by mode
+    hits: tuple[bool, ...]  # which modes are reached
+    quality: float  # share of samples near one
+
+    @property
+    def count(self) -> int:
+        """How many modes are found."""
+        return sum(self.hits)
+
+    @property
+    def helvetica(self) -> bool:
+        """Section 6's Helvetica scenario: G maps many z to the same x. At most half of the modes are left, although
+        half of the samples lie on a mode, so it is not a generator that has yet to find them.
+        """
+        return self.quality >= 0.5 and 2 * self.count <= len(self.hits)
+
+
+def count_modes(samples: Tensor, mixture: Mixture) -> Modes | None:
+    """Counts over samples (n, d); None for a mixture without modes apart from each other.
+
+    A sample belongs to a mode within three of its deviations (Srivastava et al. 2017 count so); a mode is found when it
+    holds at least a fifth of the samples that its weight would give it.
+    """
+    if not mixture.has_modes:
+        return None
+    distance, nearest = torch.cdist(samples, mixture.centres).min(1)
+    near = distance <= 3 * mixture.std
+    shares = torch.bincount(nearest[near], minlength=len(mixture.centres)) / len(samples)
+    hits = shares >= FAIR * mixture.weights
+    return Modes(tuple(shares.tolist()), tuple(hits.tolist()), float(near.float().mean()))

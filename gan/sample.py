@@ -12,7 +12,7 @@ from training.arguments import CommandLine, a_file_to_write, a_seed, an_existing
 from training.command import one_sentence
 
 COLUMNS = 16
-MOST_DIGITS = 10_000  # digits of one sheet
+MAX_DIGITS = 10_000  # digits of one sheet
 
 
 @one_sentence
@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; writes one picture."""
     parser = CommandLine(prog="python -m gan.sample", description=__doc__)
     parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
-    parser.add_argument("--count", type=integer(1, MOST_DIGITS), default=64)
+    parser.add_argument("--count", type=integer(1, MAX_DIGITS), default=64)
     parser.add_argument("--seed", type=a_seed, default=0)
     out, data = "picture to write: PNG, JPEG or WebP, as its name ends", "digits: show the nearest one beside each"
     parser.add_argument("--out", type=a_file_to_write(*pictures.ENDINGS), required=True, metavar="FILE", help=out)

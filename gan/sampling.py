@@ -9,9 +9,9 @@ from torch import Tensor
 from gan.networks import Discriminator, Generator, Pair
 from gan.parzen import squared_distances
 from training import assets
-from training.arguments import MOST_SEED, expect
+from training.arguments import MAX_SEED, expect
 
-MOST_SAMPLES = 100_000
+MAX_SAMPLES = 100_000
 CHUNK = 1000
 
 
@@ -28,9 +28,9 @@ def noise(generator: Generator, count: int, seed: int) -> Tensor:
     """z (count, noise) of a seed. Raises ValueError for a count or seed out of bounds."""
     expect("count", count, Integral, "a whole number")
     expect("seed", seed, Integral, "a whole number")
-    if not 1 <= count <= MOST_SAMPLES:
-        raise ValueError(f"The number of samples has to be from 1 to {MOST_SAMPLES:,}, but is {count}.")
-    if not 0 <= seed <= MOST_SEED:
+    if not 1 <= count <= MAX_SAMPLES:
+        raise ValueError(f"The number of samples has to be from 1 to {MAX_SAMPLES:,}, but is {count}.")
+    if not 0 <= seed <= MAX_SEED:
         raise ValueError(f"The seed has to be a whole number from 0 to 2^63 - 1, but is {seed}.")
     return generator.noise(count, torch.Generator().manual_seed(seed))
 

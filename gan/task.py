@@ -14,7 +14,7 @@ from gan import algorithm, measure, parzen, pictures
 from gan.densities import DISTRIBUTIONS, distribution
 from gan.digits import Digits, read_digits
 from gan.losses import objective
-from gan.modes import count_modes
+from gan.measure import count_modes
 from gan.networks import SMALL, Discriminator, GanConfig, Generator
 from gan.parzen import SIGMAS
 from gan.sampling import decode

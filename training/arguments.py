@@ -1,7 +1,7 @@
 """The arguments that commands have in common, each checked before a command begins.
 
     parser = CommandLine(prog="python -m ...", description="...")
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=4)
     parser.add_argument("--data", type=an_existing_file, required=True)
     parser.add_argument("--out", type=a_folder_to_write, required=True)
     parser.add_argument("--device", type=a_device, default="auto")
@@ -22,8 +22,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn
 
-MOST_SEED = 2**63 - 1  # of torch's generators
-MOST_BEAM = 256  # hypotheses at each step; the papers have 4 and 21
+MAX_SEED = 2**63 - 1  # of torch's generators
+MAX_BEAM = 256  # hypotheses at each step; the papers have 4 and 21
 
 
 def in_words(error: OSError) -> str:
@@ -37,8 +37,19 @@ class Misuse(ValueError):
     """A command line that cannot be used; the message is one sentence."""
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows a description as it stands, and the default of every option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        has_default = action.default not in (None, []) and action.default is not False
+        return super()._get_help_string(action) if has_default else action.help
+
+
 class CommandLine(argparse.ArgumentParser):
     """`argparse.ArgumentParser`, whose errors are raised as `Misuse` instead of ending the process."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Help, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raises `Misuse`."""
@@ -95,7 +106,7 @@ def a_boolean(text: str) -> bool:
     _refuse(f"'{text}' is neither true nor false")
 
 
-a_seed = integer(0, MOST_SEED)
+a_seed = integer(0, MAX_SEED)
 
 
 def a_device(text: str) -> str:

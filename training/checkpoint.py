@@ -101,7 +101,7 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
         raise ValueError(f"state.json in '{folder.name}' is damaged; delete this checkpoint and resume.") from None
     models = read_tensors(folder / "model.safetensors")
     for name, module in task.modules.items():
-        fill(module, _below(models, name), f"the module '{name}' of this recipe")
+        fill(module, _module_tensors(models, name), f"the module '{name}' of this recipe")
     tensors = read_tensors(folder / "optimizer.safetensors")
     for name, optimizer in task.optimizers.items():
         values: dict[int, dict[str, Tensor]] = {}
@@ -117,7 +117,7 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
     return state, generators
 
 
-def _below(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+def _module_tensors(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
     """What is called `name`/KEY, by its KEY."""
     return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
 
@@ -131,7 +131,7 @@ def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
 
 def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
     """One module's state_dict out of a checkpoint folder."""
-    state = _below(read_tensors(Path(checkpoint) / "model.safetensors"), module)
+    state = _module_tensors(read_tensors(Path(checkpoint) / "model.safetensors"), module)
     if not state:
         raise ValueError(f"The checkpoint '{Path(checkpoint).name}' holds no module named '{module}'.")
     return state

@@ -17,7 +17,16 @@ from typing import Any, TypeVar
 
 import torch
 
-from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, in_words, integer
+from training.arguments import (
+    MAX_SEED,
+    CommandLine,
+    a_boolean,
+    a_folder_to_write,
+    a_number,
+    an_existing_folder,
+    in_words,
+    integer,
+)
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
 from training.fork import fork
 from training.loop import TrainingError, fit, log_quietly
@@ -27,7 +36,7 @@ from training.task import Task
 
 R = TypeVar("R", bound=Recipe)
 # How the text of a field is read; what else a field asks for, `Recipe.check` says.
-CONVERT: dict[type, Callable[[str], Any]] = {int: integer(-MOST_SEED, MOST_SEED), float: a_number(), bool: a_boolean}
+CONVERT: dict[type, Callable[[str], Any]] = {int: integer(-MAX_SEED, MAX_SEED), float: a_number(), bool: a_boolean}
 
 # How torch says that sizes do not fit into memory, or not even into a number.
 TOO_LARGE = ("can't allocate memory", "out of memory", "size calculation overflowed", "invalid argument of size")
@@ -97,9 +106,9 @@ def launch(
 
 def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: str) -> CommandLine:
     """The command line of a recipe: its presets, its folders, and one option for each field."""
-    parser = CommandLine(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=description)
     first = next(iter(presets))
-    parser.add_argument("--preset", choices=list(presets), default=first, help=f"where to begin (default: {first})")
+    parser.add_argument("--preset", choices=list(presets), default=first, help="where to begin")
     parser.add_argument("--run", type=a_folder_to_write, metavar="DIR", help="run folder")
     timing_help = "only time N updates: print seconds a step, keep nothing"
     parser.add_argument("--time", type=integer(1), metavar="N", help=timing_help)
@@ -202,6 +211,26 @@ def timing(build: Callable[[R], Task], recipe: R, updates: int, evaluation: bool
             task.evaluate()
         figures["evaluation_seconds"] = time.perf_counter() - began
     return figures
+
+
+@one_sentence
+def launch_export(
+    export: Callable[..., int], module: str, description: str, argv: list[str] | None = None, average: bool = False
+) -> int:
+    """The command line that writes a checkpoint of a run as a model folder; prints its update.
+
+    export: gets the folders `run` and `out` and the `step`, None for the newest, and returns the update number.
+    average: it also gets `average`, the number of checkpoints whose mean is written.
+    """
+    parser = CommandLine(prog=f"python -m {module}", description=description)
+    parser.add_argument("run", type=an_existing_folder)
+    parser.add_argument("out", type=a_folder_to_write)
+    parser.add_argument("--step", type=integer(), help="update of the checkpoint; the newest one if left out")
+    if average:
+        mean = "mean of the last N checkpoints up to it"
+        parser.add_argument("--average", type=integer(1), default=1, metavar="N", help=mean)
+    print(f"update {export(**vars(parser.parse_args(argv)))}")
+    return 0
 
 
 def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:

@@ -1,10 +1,14 @@
-"""What this machine can compute on."""
+"""What this machine can compute on: devices, bf16, and the caller's thread alone."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import torch
 
 KINDS = ("cuda", "mps", "cpu")
+_others = ThreadPoolExecutor(1, "thread-count")
 
 
 def present_devices() -> list[str]:
@@ -38,3 +42,38 @@ def choose_device(name: str | torch.device, usual: Sequence[str] = KINDS) -> tor
     if index and int(index) >= count:
         raise ValueError(f"There is no device '{name[:40]}'; this machine has {count} of that kind, counted from 0.")
     return torch.device(name)
+
+
+@functools.cache
+def has_bf16(device: str) -> bool:
+    """True where products in bf16 are computed by the hardware.
+
+    Elsewhere torch emulates them: on a processor with AVX2 alone a product took a hundred times as long as in fp32.
+
+    device: its type, "cpu" or "cuda"; any other is taken at its word.
+    """
+    if device == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device == "cpu":
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return True
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Runs the block's torch operations on the caller's thread; only the caller's count changes, and is set back.
+
+    Handing a small product to a second thread and waiting for it takes longer than the product itself, and many times
+    as long where the machine is busy.
+    """
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    # That was also the count of every thread that starts from now on; another thread takes this part back.
+    _others.submit(torch.set_num_threads, before).result()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

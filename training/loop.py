@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
-from training.precision import has_bf16
+from training.devices import has_bf16
 from training.recipe import Recipe
 from training.run import Run
 from training.task import Task, Trainer
@@ -75,7 +75,7 @@ def fit(
             log_quietly(run, "failed", reason=str(error))
         raise
     except OSError as error:
-        failure = TrainingError(f"{_disk(error)}; the last checkpoint is good. Make room and resume.")
+        failure = TrainingError(f"{_disk_sentence(error)}; the last checkpoint is good. Make room and resume.")
         if main:
             log_quietly(run, "failed", reason=str(failure))
         raise failure from error
@@ -240,12 +240,12 @@ class _Loop:
             self._evaluate(step)
         # One process decides for all: the others have seen neither the figures nor the clock.
         best = self.best
-        is_best = _any(best is not None and best["step"] == step, trainer)
-        early = _any(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
+        is_best = _any_process(best is not None and best["step"] == step, trainer)
+        early = _any_process(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
         seconds = self.seconds + time.perf_counter() - self.began
         saving = step % recipe.save_every == 0
         limit = _limit(recipe, self.run, seconds, saving) if self.main else ""
-        ending = _any(bool(limit) or self.stop.is_set() or self.run.stop_file.exists(), trainer)
+        ending = _any_process(bool(limit) or self.stop.is_set() or self.run.stop_file.exists(), trainer)
         if saving or final or ending or is_best or early:
             if self.main:
                 self.run.beat("saving", step)
@@ -406,14 +406,14 @@ def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, bes
         folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best, "seconds": round(seconds, 1)})
     except OSError as error:
         raise TrainingError(
-            f"{_disk(error)}, so the checkpoint of update {step} was not written; the one before it is "
+            f"{_disk_sentence(error)}, so the checkpoint of update {step} was not written; the one before it is "
             "good. Make room and resume."
         ) from error
     prune(run.checkpoints, recipe.keep_last, best["step"] if best else None)
     run.log("checkpoint", step=step, folder=folder.name)
 
 
-def _disk(error: OSError) -> str:
+def _disk_sentence(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return "The disk is full"
     return f"The disk refused to be written or read ({error.strerror or error})"
@@ -440,7 +440,7 @@ def _restore_generators(states: dict[str, Tensor], rank: int) -> None:
         torch.cuda.set_rng_state(states[f"cuda-{rank}"])
 
 
-def _any(flag: bool, trainer: Trainer) -> bool:
+def _any_process(flag: bool, trainer: Trainer) -> bool:
     return flag if trainer.world == 1 else trainer.total(float(flag)) > 0
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from training.precision import has_bf16
+from training.devices import has_bf16
 
 
 class Muon(Optimizer):
@@ -28,7 +28,7 @@ class Muon(Optimizer):
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One update of every matrix that has a gradient."""
         for group in self.param_groups:
-            for matrices in _together([matrix for matrix in group["params"] if matrix.grad is not None]):
+            for matrices in _group_by_shape([matrix for matrix in group["params"] if matrix.grad is not None]):
                 ahead = [self._ahead(matrix, cast(Tensor, matrix.grad), group["momentum"]) for matrix in matrices]
                 size = group["lr"] * 0.2 * math.sqrt(max(matrices[0].shape))
                 updates = orthogonal(torch.stack(ahead)) if len(ahead) > 1 else [orthogonal(ahead[0])]
@@ -44,7 +44,7 @@ class Muon(Optimizer):
         return gradient.lerp(mean, momentum)
 
 
-def _together(matrices: list[Tensor]) -> list[list[Tensor]]:
+def _group_by_shape(matrices: list[Tensor]) -> list[list[Tensor]]:
     """On a GPU those of one shape, which would wait for a hundred calls each; on a CPU each by itself."""
     groups: dict[object, list[Tensor]] = {}
     for matrix in matrices:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from training.arguments import MOST_SEED, expect_fields
+from training.arguments import MAX_SEED, expect_fields
 
 R = TypeVar("R", bound="Recipe")
 MOST = 10**9  # of a field that names no bound of its own
@@ -46,7 +46,7 @@ class Recipe:
     former = dict[str, Any]()
     # The least and the most of a number by its field, where not 0 and `MOST`; each class gives its own.
     bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "seed": (0, MOST_SEED),
+        "seed": (0, MAX_SEED),
         **dict.fromkeys(("steps", "log_every", "save_every", "keep_last", "accumulate", "average"), AT_LEAST_1),
         "threads": (0, 1024),
         "workers": (0, 256),  # each is a process, and they begin all at once

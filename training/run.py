@@ -246,6 +246,16 @@ def list_runs(folder: Path) -> list[str]:
     return [run.name for run in sorted(folders, key=last_write, reverse=True)]
 
 
+def readable_runs(runs: Path) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """The runs of `list_runs` with their recipes; one whose recipe cannot be read is left out."""
+    for run in (Run(runs / name) for name in list_runs(runs)):
+        try:
+            recipe = run.recipe()
+        except ValueError:
+            continue
+        yield run, recipe
+
+
 def open_run(folder: Path, name: str) -> Run:
     """The run of that name. Raises ValueError for a name that is not in the list, so that no other path is read."""
     if name not in list_runs(folder):

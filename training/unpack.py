@@ -5,13 +5,13 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
-MOST_FILES = 200_000
-MOST_BYTES = 8 * 2**30  # unpacked
-MOST_RATIO = 200  # of one file of some size; pictures and text stay far below
+MAX_FILES = 200_000
+MAX_BYTES = 8 * 2**30  # unpacked
+MAX_RATIO = 200  # of one file of some size; pictures and text stay far below
 _CHUNK = 2**20
 
 
-def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> int:
+def unpack(file: Path | str, folder: Path, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> int:
     """Unpacks a zip into the new or empty `folder`; returns the number of files. On failure nothing is left of it.
 
     Raises ValueError with one sentence that names the entry: no zip, damaged, absolute or `..` paths, links, encrypted,
@@ -30,7 +30,7 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
             raise _UnpackError(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
         # Damaged archives raise as many kinds of errors as there are places in zipfile and its decompressors.
         words = " ".join(str(error).split())[:100] or type(error).__name__
-        raise _UnpackError(f"{file.name} is no zip file, or a damaged one ({words}); make it again.") from None
+        raise _UnpackError(f"{file.name} is not a zip file, or is damaged ({words}); make it again.") from None
 
 
 class _UnpackError(ValueError):
@@ -74,7 +74,7 @@ def _check(entry: zipfile.ZipInfo, name: str) -> None:
         raise _UnpackError(f"{name} holds the link {place!r}; a zip with links is not unpacked.")
     if entry.flag_bits & 1:
         raise _UnpackError(f"{name} is encrypted ({place!r}); make a zip without a password.")
-    if entry.file_size > 2**20 and entry.file_size > MOST_RATIO * max(1, entry.compress_size):
+    if entry.file_size > 2**20 and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
         raise _UnpackError(
             f"{name} holds {place!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
             "unpacked; no picture or text does that."

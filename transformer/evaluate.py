@@ -9,7 +9,6 @@ Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untoke
 `bleu_lower_moses` is on lower-cased text tokenised by Moses' rules (sacremoses), as papers on Multi30k report it.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -17,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.assets import model_or_dir
 from training.command import one_sentence
 from transformer import checklist
@@ -75,27 +74,25 @@ def text_scores(outputs: list[str], references: list[str], language: str) -> dic
     return {**scores, "bleu_lower_moses": moses.score}
 
 
-def losses(
-    translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096
-) -> list[tuple[float, int]]:
+def losses(translator: Translator, pairs: list[tuple[str, str]], target: str) -> list[tuple[float, int]]:
     """For each normalised pair, -log p(reference | source) in nats and the reference's word pieces, eos included.
 
-    (0.0, 0) for a pair that is longer than the model reads, or has an empty side. tokens: of a batch, each side.
+    (0.0, 0) for a pair that is longer than the model reads, or has an empty side.
     """
     encode, longest = translator.tokenizer.encode, translator.model.config.max_length
     prefix = [translator.tokenizer.id(language_token(target))] if translator.language_tokens else []
     every = [([*prefix, *encode(source)], encode(reference)) for source, reference in pairs]
     numbers = [n for n, ids in enumerate(every) if all(pairs[n]) and max(map(len, ids)) < longest]
     results = [(0.0, 0)] * len(pairs)
-    own = losses_of_ids(translator.model, [every[n] for n in numbers], tokens) if numbers else []
+    own = losses_of_ids(translator.model, [every[n] for n in numbers]) if numbers else []
     for number, loss in zip(numbers, own):
         results[number] = loss
     return results
 
 
-def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
+def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str) -> float:
     """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
-    sums, counts = zip(*losses(translator, pairs, target, tokens))
+    sums, counts = zip(*losses(translator, pairs, target))
     if not sum(counts):
         raise ValueError(
             f"Every pair is longer than the {translator.model.config.max_length} word pieces that the model reads."
@@ -161,7 +158,6 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     parser = CommandLine(
         prog="python -m transformer.evaluate",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
     parser.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
@@ -177,7 +173,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     parser.add_argument("--target", default=None, help="target language and column")
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=DEFAULTS.beam)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")

@@ -4,9 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import average_checkpoints, find_checkpoint, module_state, step_of
-from training.command import one_sentence
+from training.command import launch_export
 from training.run import Run
 from training.weights import load_config, save_model
 from transformer.translator import FORMAT
@@ -23,7 +22,7 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     recipe, folder = Run(run).recipe(), Run(run).model
     has_config = (folder / "config.json").is_file()
     if load_config(folder).get("format") != FORMAT if has_config else recipe.get("task") not in TASKS:
-        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no Transformer.")
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is not a Transformer.")
     if not (folder / "tokenizer.model").is_file():
         raise ValueError(
             f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written."
@@ -35,19 +34,9 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     return step_of(checkpoint)
 
 
-@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the exported update."""
-    parser = CommandLine(prog="python -m transformer.export", description=__doc__)
-    parser.add_argument("run", type=an_existing_folder)
-    parser.add_argument("out", type=a_folder_to_write)
-    parser.add_argument("--step", type=integer(), help="update of the checkpoint; the newest one if left out")
-    parser.add_argument(
-        "--average", type=integer(1), default=1, metavar="N", help="mean of the last N checkpoints up to it"
-    )
-    options = parser.parse_args(argv)
-    print(f"update {export(options.run, options.out, options.step, options.average)}")
-    return 0
+    return launch_export(export, "transformer.export", __doc__, argv, average=True)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,9 @@ class MarianTokenizer:
             self._target = sentencepiece.SentencePieceProcessor(model_proto=target)
             self._source.get_piece_size(), self._target.get_piece_size()
         except (RuntimeError, OSError, TypeError):
-            raise ValueError("source.spm or target.spm is damaged or no SentencePiece model; copy it again.") from None
+            raise ValueError(
+                "source.spm or target.spm is damaged or not a SentencePiece model; copy it again."
+            ) from None
         self._ids = vocabulary
         self._pieces = {i: piece for piece, i in vocabulary.items()}
         self.unk = vocabulary.get("<unk>", 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from training.arguments import expect_fields
 
-MOST_ALPHA = 10  # the paper has 0.6; a thousand tokens to the power of this are still far from the largest float
+MAX_ALPHA = 10  # the paper has 0.6; a thousand tokens to the power of this are still far from the largest float
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class SearchOptions:
         expect_fields(SearchOptions, vars(self))
         if self.sampling is not None:
             expect_fields(Sampling, vars(self.sampling))
-        if self.alpha is not None and not abs(self.alpha) <= MOST_ALPHA:
-            raise ValueError(f"alpha has to be a number from -{MOST_ALPHA} to {MOST_ALPHA}, but is {self.alpha:g}.")
+        if self.alpha is not None and not abs(self.alpha) <= MAX_ALPHA:
+            raise ValueError(f"alpha has to be a number from -{MAX_ALPHA} to {MAX_ALPHA}, but is {self.alpha:g}.")
         if not self.margin >= 0:
             raise ValueError(f"margin has to be 0 or more, but is {self.margin}.")
         if self.beam < 1 or self.n_best < 1 or (self.n_best > self.beam and self.sampling is None):

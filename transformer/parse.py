@@ -1,9 +1,8 @@
 """Parses: `python -m transformer.parse "The cell divides."` prints the tree of each sentence in brackets."""
 
-import argparse
 import sys
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS
 from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser, sentence_parses
@@ -16,11 +15,10 @@ def main(argv: list[str] | None = None) -> int:
     command = CommandLine(
         prog="python -m transformer.parse",
         description="Print the constituency trees of English sentences. Without TEXT, standard input is read.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     command.add_argument("text", nargs="*", metavar="TEXT", help="English text; each sentence has a tree of its own")
     command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    beam = integer(1, MOST_BEAM)
+    beam = integer(1, MAX_BEAM)
     command.add_argument("--beam", type=beam, default=DEFAULTS.beam, help=f"hypotheses; the paper has {PAPER_BEAM}")
     command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty of Wu et al. (2016)")
     command.add_argument("--flat", action="store_true", help="each tree on one line")

@@ -8,7 +8,6 @@ was interrupted goes on where it was: what was read of a table is kept until eve
 `python -m transformer.train --data data/en-de` reads the result; for several languages see its `--directions`.
 """
 
-import argparse
 import gzip
 import hashlib
 import json
@@ -147,7 +146,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m transformer.prepare",
         description="Make a training folder of tables of sentence pairs.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
     parser.add_argument("--source", required=True, help="column of the source; A+B joins two columns")

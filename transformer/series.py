@@ -87,10 +87,10 @@ class Series:
         """The update of the last evaluation up to update `step`; None before the first one."""
         return max((one for one in self.figures if one <= step), default=None)
 
-    def moment(self, text: str, step: int, beam: int = 1) -> Moment:
-        """One sentence read by the model of update `step`, with its attention. Raises what `translate` does."""
+    def moment(self, text: str, step: int) -> Moment:
+        """One sentence read greedily by the model of update `step`, and its attention; raises what `translate` does."""
         translator = self.translator(step)
-        translation = translator.translate(text, beam=beam)
+        translation = translator.translate(text, beam=1)
         has_output = bool(translation.sentences[0].ids and translation.sentences[0].ids[0])
         attention = translator.attend(translation) if has_output else None
         return Moment(step, translation, attention, self.figures_at(step), self.evaluation_step(step))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from training.threads import one_thread
+from training.devices import one_thread
 
 # Rows times weights up to which one thread is the better choice. Measured on two cores, both threads of a worker thread
 # against one: 0.6 times the time for 4 hypotheses of a model 192 wide, the same for 4 of the base model.

@@ -48,7 +48,7 @@ class Tokenizer:
             self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
             self._pieces.get_piece_size()
         except (RuntimeError, OSError, TypeError):
-            raise ValueError("The tokenizer file is damaged or no SentencePiece model; copy it again.") from None
+            raise ValueError("The tokenizer file is damaged or not a SentencePiece model; copy it again.") from None
         special = (self._pieces.pad_id(), self._pieces.unk_id(), self._pieces.bos_id(), self._pieces.eos_id())
         if special != (PAD, UNK, BOS, EOS):
             raise ValueError(f"The tokenizer's special tokens have the ids {special}; this program needs (0, 1, 2, 3).")

@@ -1,10 +1,9 @@
 """Translates: `python -m transformer.translate "A man is riding a bicycle."` prints only the translation."""
 
-import argparse
 import os
 import sys
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS
 
@@ -20,9 +19,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m transformer.translate",
         description="Translate text, by default from English to German. Without TEXT, standard input is read.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    beam = integer(1, MOST_BEAM)
+    beam = integer(1, MAX_BEAM)
     parser.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
     parser.add_argument("--source", help="source language; the model's first pair that fits if not given")

@@ -566,11 +566,11 @@ class Translator:
         """
         ends = self.model.config.bos, self.model.config.eos
         if options.sampling is None:
-            return beam_search(decoder, limits, *ends, options, self.never(), prefix=prefix)
+            return beam_search(decoder, limits, *ends, options, self.forbidden_ids(), prefix=prefix)
         seeds = [options.sampling.seed + number for number in numbers]
-        return sample_search(decoder, limits, *ends, options, seeds, self.never())
+        return sample_search(decoder, limits, *ends, options, seeds, self.forbidden_ids())
 
-    def never(self) -> list[int]:
+    def forbidden_ids(self) -> list[int]:
         """The ids that no output holds: padding, unknown, bos."""
         config = self.model.config
         return sorted({config.pad, config.unk, config.bos} - {config.eos})

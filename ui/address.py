@@ -12,7 +12,7 @@ from ui.kit import QUIETLY
 from ui.translate import visit
 from ui.translate.attention import COMBINATIONS, layer_choices
 from ui.translate.tab import TranslateTab
-from ui.translate.words import numbered
+from ui.translate.words import number_choices
 
 SCRIPTS = ("address.js", "files.js", "keyboard.js", "queue.js")
 
@@ -38,7 +38,9 @@ def choices(tab: TranslateTab, current: Any, fields: Any) -> dict:
         **updates,
         controls.kind: place.kind,
         controls.layer: gr.update(choices=layers, value=layer),
-        controls.head: gr.update(choices=COMBINATIONS + numbered(heads), value=place.head if head_exists else "mean"),
+        controls.head: gr.update(
+            choices=COMBINATIONS + number_choices(heads), value=place.head if head_exists else "mean"
+        ),
     }
 
 

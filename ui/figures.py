@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import cv2
 import numpy as np
@@ -30,14 +31,27 @@ def script_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] = (255, 140, 0)) -> np.ndarray:
-    """A copy of a picture with the border of a region drawn into it.
+def finite(value: Any) -> Any:
+    """A value that JSON can hold: arrays become lists, infinities and NaN become None."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return finite(value.tolist())
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def outline(picture: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """A copy of a picture with the border of a region drawn into it, in orange.
 
     picture: (H, W, 3) uint8 RGB; mask: (H, W) uint8, above 127 inside the region. Returns (H, W, 3) uint8.
     """
     copy = np.ascontiguousarray(picture).copy()
     contours, _ = cv2.findContours((mask > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(copy, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
+    return cv2.drawContours(copy, contours, -1, (255, 140, 0), max(1, round(picture.shape[0] / 400)))
 
 
 def enlarge(picture: np.ndarray, zoom: int) -> np.ndarray:
@@ -55,7 +69,7 @@ def floats(numbers: object) -> str:
     return base64_text(np.asarray(numbers, "<f4"))
 
 
-RESTS = 0.5  # share of a map on start and end from which that is what its sentence begins with
+ENDS_SHARE = 0.5  # share of a map on start and end from which that is what its sentence begins with
 
 
 @dataclass(frozen=True)
@@ -103,7 +117,7 @@ def reading_in_words(
         pair = f"“{row}” {verb} “{column}” with {peak.weight:.2f}"
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
-    if peak.rest >= RESTS:
+    if peak.rest >= ENDS_SHARE:
         return f"{percent(peak.rest)} of what words give rests on start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 

@@ -37,10 +37,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ui import endpoints, theme
 
 log = logging.getLogger("atelier")
-UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
+UNFIT = "This request lacks what its endpoint needs; the page's API documentation lists the inputs of every endpoint."
 UNKNOWN = "There is no such endpoint; the page's API documentation lists them."
 UNKNOWN_RUN = "There is no such run here: it has ended, or its visitor is gone. Please start it again."
-MOST_OF_A_NAME = 255  # bytes between two slashes of an address, as file systems have it
+MAX_NAME_BYTES = 255  # bytes between two slashes of an address, as file systems have it
 EVENT = re.compile(r"/call/(?:v2/)?[^/]+/([^/]+)$")
 LIBRARIES = tuple(str(Path(str(library.__file__)).parent) for library in (gr, gradio_client))
 CLOSING = b'"msg":"close_stream"'
@@ -327,7 +327,7 @@ class Gate:
         path = scope["path"]
         if any(ord(sign) < 32 or ord(sign) == 127 for sign in path):
             return JSONResponse({"detail": UNFIT}, status_code=400)
-        if any(len(name.encode(errors="replace")) > MOST_OF_A_NAME for name in path.split("/")):
+        if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
             return JSONResponse({"detail": UNKNOWN}, status_code=404)
         return _unknown_run(scope, path) if scope["method"] == "GET" else None
 

@@ -18,8 +18,8 @@ DELETE_AFTER_SECONDS = 3600
 # Three queues by kind (the `concurrency_id` of the events), so that a translation never waits behind a try-on:
 # "translate", "try-on" and "gan"; one run at a time in each but for `kit.handlers.AT_ONCE`, and one of each visitor.
 # The number is what may wait in all of them together.
-MOST_WAITING = 200
-MOST_VISITORS = 200  # whose state is kept; the one who was away longest makes room
+MAX_WAITING = 200
+MAX_VISITORS = 200  # whose state is kept; the one who was away longest makes room
 MAX_UPLOAD = "100mb"  # a saved try-on of a phone's photo; single pictures have a narrower limit of their own
 # each gets the page as its `tab`
 TABS: tuple[type[View], ...] = (TranslateTab, TryOnTab, TrainTab, GanTab, LessonsTab, AboutTab)
@@ -37,7 +37,7 @@ def build(services: Services) -> gr.Blocks:
         tabs.wire()
         address.wire(head, tabs[TranslateTab])
     page.preprocess_data = gradio_private.refusing(page.preprocess_data)
-    return page.queue(max_size=MOST_WAITING)
+    return page.queue(max_size=MAX_WAITING)
 
 
 def launch_options() -> dict[str, Any]:
@@ -48,7 +48,7 @@ def launch_options() -> dict[str, Any]:
         "head": theme.head(),
         "max_file_size": MAX_UPLOAD,
         "enable_monitoring": False,
-        "state_session_capacity": MOST_VISITORS,
+        "state_session_capacity": MAX_VISITORS,
         # Photographs would otherwise stay in the visitor's browser, a bad surprise on a shared machine.
         "run_history": False,
         "footer_links": ["api", "settings"],

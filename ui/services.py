@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.memory import give_back_memory
-from training.run import Run, list_runs, open_run
+from training.run import Run, open_run, readable_runs
 from training.start import Limits
 from transformer.config import ALPHA, read_penalties
 from transformer.translate import DEFAULT_MODEL
@@ -38,7 +38,7 @@ OnStage = Callable[[str, int, int], None]  # name, index and number of the stage
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
-MOST_TRANSLATORS, MOST_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+MAX_TRANSLATORS, MAX_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
 REPORT_SECONDS = 0.25  # between two reports on a run that stays at one stage
 READING_STAGES = 4  # photo, pose, parse and garment: what a try-on does while another one computes
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
@@ -127,8 +127,8 @@ class Services:
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
         self.releases, self.training = dict(releases or {}), training
-        self._translators = LRUCache(self._load_translator, MOST_TRANSLATORS)
-        self._tryons = LRUCache(self._load_tryon, MOST_TRYONS)
+        self._translators = LRUCache(self._load_translator, MAX_TRANSLATORS)
+        self._tryons = LRUCache(self._load_tryon, MAX_TRYONS)
         # One try-on reads its photographs while another one computes its picture. A cancelled run ends at its next
         # stage, a moment after its place in the queue is free again.
         self.reading, self.computing = threading.Lock(), threading.Lock()
@@ -136,7 +136,7 @@ class Services:
     def limits(self) -> Limits:
         """How visitors may train. Raises ValueError where no training can be started from this page."""
         if self.training is None:
-            raise ValueError("Trainings cannot be started from this page.")
+            raise ValueError("Training cannot be started from this page.")
         return self.training
 
     # -- what there is -------------------------------------------------------------------------------------------
@@ -160,12 +160,8 @@ class Services:
     def _checkpoints(self, kind: Callable[[str], str | None]) -> list[tuple[str, str]]:
         """(label, key) of the checkpoints, newest run and newest step first, whose task `kind` gives a word for."""
         checkpoints = []
-        for name in list_runs(self.runs):
-            run = Run(self.runs / name)
-            try:
-                word = kind(run.recipe().get("task", ""))
-            except ValueError:
-                continue
+        for run, recipe in readable_runs(self.runs):
+            name, word = run.folder.name, kind(recipe["task"])
             if word is None:
                 continue
             steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]
@@ -201,7 +197,7 @@ class Services:
         """The TryOn of a key (see `key_on`), None = the default. Raises ValueError with one sentence for another."""
         device, networks = self.place_of(key)
         if device not in [name for _, name in self.devices()]:
-            raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
+            raise ValueError(f"There is no device {device[:80]!r} on this page; choose one from the list.")
         return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _models_with('parser/config.json'))}")
 
     def devices(self) -> list[tuple[str, str]]:
@@ -260,11 +256,11 @@ class Services:
             return key
         if self.local and kind not in ("run", "released"):
             return str(key)
-        raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one of the list.")
+        raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one from the list.")
 
     def _load_translator(self, key: str) -> Translator:
         from transformer.export import export
-        from transformer.pretrained import from_pretrained
+        from transformer.parsing.parser import from_pretrained
 
         if not key.startswith("run:"):
             return from_pretrained(key, device=self.device)

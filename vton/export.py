@@ -4,9 +4,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import find_checkpoint, module_state, step_of
-from training.command import one_sentence
+from training.command import launch_export
 from training.run import Run
 from training.weights import save_model
 from vton.registry import ALL_NETWORKS, network_of_task
@@ -28,16 +27,9 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     return step_of(checkpoint)
 
 
-@one_sentence
 def main(argv: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = CommandLine(prog="python -m vton.export", description=__doc__)
-    parser.add_argument("run", type=an_existing_folder)
-    parser.add_argument("out", type=a_folder_to_write)
-    parser.add_argument("--step", type=integer())
-    options = parser.parse_args(argv)
-    print(f"update {export(options.run, options.out, options.step)}")
-    return 0
+    """The command line; prints the exported update."""
+    return launch_export(export, "vton.export", __doc__, argv)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Everything is computed at 1024x768. Pictures are written lossless as <person num
 looked through before the first is dressed: what is wrong with one is said at once, and then nothing is written.
 """
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +38,7 @@ from vton.networks import alias
 from vton.networks.checkpoints import load_released
 from vton.networks.config import NETWORK_SIZE
 from vton.networks.segmentation import binary_noise
+from vton.record import png
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 SIZE = (1024, 768)
@@ -182,20 +182,10 @@ def result_name(person: str, cloth: str) -> str:
     return f"{Path(person).stem.split('_')[0]}_{Path(cloth).stem}.png"
 
 
-def write_png(file: Path, picture: np.ndarray) -> None:
-    """Writes an (H,W,3) uint8 picture whole or not at all. OSError when the disk refuses it."""
-    ok, blob = cv2.imencode(".png", picture[..., ::-1])
-    if not ok:
-        raise ValueError(f"{file.name} could not be encoded.")
-    write_atomic(file, blob.tobytes())
-
-
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = CommandLine(
-        prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandLine(prog="python -m vton.infer", description=__doc__)
     parser.add_argument("--checkpoints", type=an_existing_folder, required=True, metavar="DIR")
     parser.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")
     parser.add_argument("--pairs", type=an_existing_file, required=True, metavar="FILE")
@@ -224,7 +214,7 @@ def main(argv: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for pair, paths in files.items():
         picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
-        write_png(options.out / result_name(*pair), picture)
+        write_atomic(options.out / result_name(*pair), png(picture))
         print(result_name(*pair), flush=True)
     return 0
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from training.arguments import MOST_SEED, integer
+from training.arguments import MAX_SEED, integer
 
 SIZES = ((256, 192), (512, 384), (1024, 768))  # (H, W) of the maps
 GRIDS = (5, 10)  # control points along a side
@@ -234,7 +234,7 @@ def add_arguments(parser: argparse.ArgumentParser, skip: Iterable[str] = ()) -> 
         elif isinstance(default, str):
             parser.add_argument(f"--{name}", default=default, choices=about.values, help=about.help)
         else:
-            parser.add_argument(f"--{name}", type=integer(0, MOST_SEED), default=default, help=about.help)
+            parser.add_argument(f"--{name}", type=integer(0, MAX_SEED), default=default, help=about.help)
 
 
 def from_arguments(arguments: argparse.Namespace) -> Options:

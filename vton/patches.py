@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from training.checkpoint import find_checkpoint, list_checkpoints, module_state
-from training.run import Run, list_runs
+from training.run import Run, readable_runs
 from training.weights import fill
 from vton import labels
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
@@ -27,27 +27,24 @@ class Critic:
 
 def runs_with_critics(runs: Path) -> list[str]:
     """Names of the runs below `runs` that train an ALIAS generator against discriminators and have a checkpoint."""
-    names = []
-    for name in list_runs(runs):
-        try:
-            recipe = Run(runs / name).recipe()
-        except ValueError:
-            continue
-        against = recipe.get("gan") or recipe.get("feature_matching")
-        if recipe.get("task") == "AliasTask" and against and list_checkpoints(Run(runs / name).checkpoints):
-            names.append(name)
-    return names
+    return [
+        run.folder.name
+        for run, recipe in readable_runs(runs)
+        if recipe["task"] == "AliasTask"
+        and (recipe.get("gan") or recipe.get("feature_matching"))
+        and list_checkpoints(run.checkpoints)
+    ]
 
 
-def critic_of(run: Path, step: int | None = None) -> Critic:
-    """The discriminators of a checkpoint, the newest for None.
+def critic_of(run: Path) -> Critic:
+    """The discriminators of the newest checkpoint.
 
     Raises ValueError with one sentence when the run has no checkpoint or no discriminator.
     """
     recipe = AliasRecipe.restore(Run(run).recipe())
     channels = network_config(recipe).classes + 1 + (6 if recipe.fine else 3)
     network = MultiScaleDiscriminator(channels, recipe.discriminator)
-    state = module_state(find_checkpoint(Run(run).checkpoints, step), "discriminator")
+    state = module_state(find_checkpoint(Run(run).checkpoints), "discriminator")
     fill(network, state, f"the discriminators of '{run.name}'")
     return Critic(network.eval(), recipe.fine)
 

@@ -163,7 +163,7 @@ class TryOn:
         `stages.move_control_points`, which bend the spline in the flow's place. Raises ValueError for anything else.
         """
         if name not in READERS:
-            raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
+            raise ValueError(f"'{name}' cannot be corrected; these can: {', '.join(READERS)}.")
         value = np.asarray(value)
         most = LABELS_OF.get(name)
         if most and (value.dtype.kind not in "ui" or (value.size and not 0 <= value.min() <= value.max() < most)):
@@ -223,7 +223,7 @@ def _check_edits(result: TryOnResult, edits: dict[str, Any]) -> None:
         if name in options:
             continue
         if name not in fields:
-            raise ValueError(f"'{name}' cannot be edited; what can be: {', '.join(sorted(fields | options))}.")
+            raise ValueError(f"'{name}' cannot be edited; these can: {', '.join(sorted(fields | options))}.")
         old = None if name in OF_ANY_SIZE else getattr(result, name)
         if isinstance(old, np.ndarray) and np.shape(value) != old.shape:
             raise ValueError(f"The edited {name} must have shape {old.shape}, but has {np.shape(value)}.")

@@ -6,7 +6,6 @@ pose, parse and masks by this project's own stages. A second start goes on where
 be used are skipped, listed at the end and in DIR/skipped.txt.
 """
 
-import argparse
 import functools
 import glob
 import json
@@ -34,6 +33,7 @@ from vton.joints import present
 from vton.labels import read_indices
 from vton.networks.parser import Parser
 from vton.pipeline import load_network
+from vton.record import png
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 FOLDERS = ("image", "image-parse", "openpose-json", "person-mask", "carried", "cloth", "cloth-mask")
@@ -226,8 +226,7 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
         cut = garment.cut_out(image)
     product = garment.place(cut, (height, height * 3 // 4))
     Image.fromarray(product.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
-    ok, blob = cv2.imencode(".png", product.mask)
-    write_atomic(out / "cloth-mask" / f"{name}.png", blob.tobytes())
+    write_atomic(out / "cloth-mask" / f"{name}.png", png(product.mask))
 
 
 @one_sentence
@@ -236,7 +235,6 @@ def main(argv: list[str] | None = None) -> int:
     options = CommandLine(
         prog="python -m vton.prepare",
         description="Make a training set of photos.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     photos = "folder of photos, or of a set in the layout of VITON-HD"
     options.add_argument("photos", type=an_existing_folder, help=photos)

@@ -106,7 +106,7 @@ def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
     if name in LABEL_MAPS and name in READERS:
         return read_label_png(data, LABEL_MAPS[name][1], result.options.size)
     if name not in READERS:
-        raise InputError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
+        raise InputError(f"'{name}' cannot be corrected; these can: {', '.join(READERS)}.")
     mask = load_image(data)
     if name == "misalignment" and mask.shape[:2] != tuple(result.options.size):
         raise InputError(

@@ -34,7 +34,7 @@ from vton.tensors import (
 )
 
 SLEEVES_LOOK = "The garment's sleeves look"  # how the note on sleeves that the network has drawn otherwise begins
-LOOKS = {
+SLEEVE_LOOKS = {
     "none": "absent, so the arms are bare; if they are not, choose their length.",
     "short": "short, so they end above the elbow; if they are not, choose their length.",
     "long": "long, so they cover the arms; if they are not, choose their length.",
@@ -47,7 +47,7 @@ REDUCTION_NOTE = (
     "The photo is {} pixels long, so the result is reduced to {}; crop the photo to keep its own resolution."
 )
 OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
-MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
+MAX_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
 NO_FLOW = "These networks have no flow warper; choose the thin-plate spline as the warp, or networks with a flow."
 NO_HEM = "These networks have not learned to tuck a garment in; choose another hem, or the networks that come with it."
@@ -177,7 +177,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     if carries:
         result = carry_neckline(networks, r, result)
     notes = tuple(note for note in r.notes if not note.startswith(SLEEVES_LOOK))
-    return {"segmentation": result, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
+    return {"segmentation": result, "notes": (*notes, f"{SLEEVES_LOOK} {SLEEVE_LOOKS[sleeves]}") if sleeves else notes}
 
 
 def carries_neckline(r: TryOnResult) -> bool:
@@ -336,7 +336,7 @@ def composite(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     picture, share = final_picture.compose(r)
     region = photo.uncrop(share, r.frame, r.photo.shape[:2])
     notes = [note for note in r.notes if not note.startswith(OPEN)]
-    if r.misaligned_share > MOST_OPEN:
+    if r.misaligned_share > MAX_OPEN:
         notes.append(f"{OPEN} {100 * r.misaligned_share:.0f} % of its region open; the generator has filled it in.")
     return {"region": region, "result": photo.paste(r.photo, picture, r.frame, region), "notes": tuple(notes)}
 

@@ -19,7 +19,7 @@ from vton.result import TryOnResult
 
 SKIN = (*labels.ARMS_LIP, labels.LIP.index("neck"))
 FACE = (labels.LIP.index("face"),)
-LEAST_SKIN = 0.005  # share of the picture; a smaller patch of skin gives no tone
+MIN_SKIN = 0.005  # share of the picture; a smaller patch of skin gives no tone
 BESIDE_ARMS = 0.25  # share of a piece's rim that hair or arms make up where they have cut it off
 GRADES = ("nothing stands out", "worth a look", "likely wrong")
 
@@ -120,13 +120,13 @@ def skin_apart(r: TryOnResult) -> float:
     """
     picture = photo.crop(r.result, r.frame, r.parse.shape)
     paint = np.isin(r.segmentation, labels.ARMS) & (r.kept < 128)
-    if paint.mean() < LEAST_SKIN:
+    if paint.mean() < MIN_SKIN:
         return float("nan")
     ours = np.median(picture[paint], 0)
     apart = []
     for part in (SKIN, FACE):
         where = np.isin(r.parse, part) & (r.segmentation != labels.UPPER)
-        tone = np.median(r.person[where], 0) if where.mean() >= LEAST_SKIN else None
+        tone = np.median(r.person[where], 0) if where.mean() >= MIN_SKIN else None
         if tone is not None and is_skin(tone):
             apart.append(colour_difference(*(np.asarray(colour, np.uint8)[None, None] for colour in (tone, ours))))
     return min(apart, default=float("nan"))
@@ -149,7 +149,7 @@ MEASURES: dict[str, Measure] = {
     "holes": Measure("segmentation", holes, (0.004, 0.02), "The garment has holes."),
     "hem": Measure("segmentation", ragged_hem, (0.02, 0.05), "The hem is not one line."),
     "length": Measure(
-        "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it as long as that?"
+        "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it really that long?"
     ),
     "uncovered": Measure(
         "warp",

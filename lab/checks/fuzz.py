@@ -3,7 +3,7 @@
 Pictures in eight formats, archives, weights and configurations, texts, saved settings and requests to every endpoint of
 the page are mutated and handed to what reads them. Allowed are an answer of the right kind and one clear sentence
 (ValueError, and InputError, which is one). Everything else is a finding: another exception, more than SLOW seconds of
-processor time, more than MOST_MEMORY, a file outside the folder that an attack was given. Prints one JSON object a
+processor time, more than MAX_MEMORY, a file outside the folder that an attack was given. Prints one JSON object a
 target and each finding with its seed, which repeats it: `--target images --only SEED`.
 """
 
@@ -42,7 +42,7 @@ from vton.options import Options
 from vton.result import TryOnResult
 
 SLOW = 20.0  # seconds of processor time for one attack
-MOST_MEMORY = 2_000_000  # kB that the process may grow by
+MAX_MEMORY = 2_000_000  # kB that the process may grow by
 WAITING = 120.0  # seconds for an answer of the page's server
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF", "PPM")  # the last one is not taken at all
 Attack = Callable[[random.Random, Path], None]
@@ -256,7 +256,7 @@ class Endpoints:
     nested, with files that were never uploaded, and with bodies that are no JSON.
 
     Allowed are an answer and one sentence; the log has to stay free of tracebacks, a translation and the photograph of
-    a try-on have to stay what they are, and the server's memory within `MOST_MEMORY`.
+    a try-on have to stay what they are, and the server's memory within `MAX_MEMORY`.
     """
 
     JSON = {"content-type": "application/json"}
@@ -376,7 +376,7 @@ class Endpoints:
             raise AssertionError(f"{name} left a traceback in the log: {last[:160]}")
         if not self.server.answers(WAITING):
             raise AssertionError(f"after {name} the server is gone or stuck")
-        if self.server.memory() > self.memory + MOST_MEMORY / 1000:
+        if self.server.memory() > self.memory + MAX_MEMORY / 1000:
             raise AssertionError(f"{name}: the server has {self.server.memory():.0f} MB")
 
     def _same(self, name: str, data: Any, answer: Any) -> None:
@@ -486,7 +486,7 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
     finally:
         getattr(attack, "close", lambda: None)()
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-    if growth > MOST_MEMORY:
+    if growth > MAX_MEMORY:
         findings.append({"seed": seed, "found": f"{growth / 1e6:.1f} GB more memory"})
     return {
         "target": target,

@@ -26,9 +26,9 @@ from training.checkpoint import latest_checkpoint, list_checkpoints
 from training.command import one_sentence
 
 FIELDS = ["--preset", "line", "--save-every", "5", "--evaluate-every", "20", "--log-every", "5", "--threads", "1"]
-MOST_STARTS = 40  # of one disturbed training, before it counts as stuck
+MAX_STARTS = 40  # of one disturbed training, before it counts as stuck
 LONGEST = 300  # seconds of one process
-MOST_MISSES = 8  # trainings in a row that ended before their first disturbance
+MAX_MISSES = 8  # trainings in a row that ended before their first disturbance
 
 
 def command(run: Path, steps: int, resume: bool) -> list[str]:
@@ -81,7 +81,7 @@ def kill_training(folder: Path, steps: int, seconds: float, kills: int, rng: ran
     whether checkpoints stayed whole.
     """
     run, count, good = folder / f"killed-{rng.randrange(10**9)}", 0, True
-    for _ in range(MOST_STARTS):
+    for _ in range(MAX_STARTS):
         process = start(command(run, steps, resume=(run / "recipe.json").exists()))
         process.join(rng.uniform(0.05, 1.0) * seconds if count < kills else LONGEST)
         if process.exitcode is None:
@@ -101,7 +101,7 @@ def fill_disk(folder: Path, steps: int, most: int, times: int, rng: random.Rando
     most: bytes of the largest file of a checkpoint; no attempt may write one as large.
     """
     run, refusals, good = folder / f"full-{rng.randrange(10**9)}", 0, True
-    for attempt in range(MOST_STARTS):
+    for attempt in range(MAX_STARTS):
         limit = rng.randrange(most) if attempt < times else None
         process = start(command(run, steps, resume=(run / "recipe.json").exists()), limit)
         process.join(LONGEST)
@@ -136,7 +136,7 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
                 misses = 0 if count else misses + 1
                 if not count:  # it was over too soon: the machine is less busy than when `seconds` were measured
                     seconds *= 0.7
-                if misses > MOST_MISSES:
+                if misses > MAX_MISSES:
                     raise RuntimeError(f"No disturbance reached the training ({kind}).")
                 if not good or fingerprint(run) != target:
                     differing.append(run.name)

@@ -41,7 +41,7 @@ SIZE = "256x192"
 LONGEST = 600  # seconds of one run, its wait included, before it counts as lost
 PATIENT = {"timeout": 120}  # seconds for one answer of the server
 REST = 60  # seconds for the memory to come back
-MOST_GROWTH = 1.15
+MAX_GROWTH = 1.15
 SENTENCES = (
     "The number is {}.",
     "Room {} is free today.",
@@ -338,7 +338,7 @@ def _watch(server: Server, memory: list[float], over: threading.Event) -> None:
 def _at_rest(server: Server, before: float) -> float:
     """The memory once it is back near `before`, or after a while."""
     deadline = time.monotonic() + REST
-    while server.memory() > MOST_GROWTH * before and time.monotonic() < deadline:
+    while server.memory() > MAX_GROWTH * before and time.monotonic() < deadline:
         time.sleep(1)
     return server.memory()
 
@@ -354,7 +354,7 @@ def report(
     count = overtaken(runs)
     if not count:
         failures.append("no translation was answered before a try-on that was asked for earlier")
-    if memory[-1] > MOST_GROWTH * memory[0]:
+    if memory[-1] > MAX_GROWTH * memory[0]:
         failures.append(f"memory: {memory[-1]:.0f} MB at rest, {memory[0]:.0f} MB after the first runs")
     failures += [line for line in log.splitlines() if LOG_ERROR.search(line)]
     kinds = ("translate alone", "translate", "try_on", "try_on page")

@@ -82,9 +82,9 @@ def main(argv: list[str] | None = None) -> int:
         "--data", type=an_existing_folder, required=True, metavar="DIR", help="folder with digits as IDX files"
     )
     parser.add_argument(
-        "--samples", type=integer(2, sampling.MOST_SAMPLES), default=SAMPLES, help="draws from the generator"
+        "--samples", type=integer(2, sampling.MAX_SAMPLES), default=SAMPLES, help="draws from the generator"
     )
-    parser.add_argument("--centroids", type=integer(2, sampling.MOST_SAMPLES), default=CENTROIDS, help="of k-means")
+    parser.add_argument("--centroids", type=integer(2, sampling.MAX_SAMPLES), default=CENTROIDS, help="of k-means")
     parser.add_argument("--seed", type=a_seed, default=0)
     parser.add_argument("--json", type=a_file_to_write(), metavar="FILE", help="also write the scores there")
     options = parser.parse_args(argv)

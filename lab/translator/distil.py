@@ -12,13 +12,12 @@ truth. `--least` leaves out what is far from the truth nevertheless.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_file_to_write, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_file_to_write, a_number, an_existing_file, integer
 from training.command import one_sentence
 from transformer.data import read_parallel, write_table
 from transformer.options import DEFAULTS, SearchOptions
@@ -74,7 +73,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.distil",
         description="Write a table with a teacher's translations beside the true ones.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")
     parser.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")
@@ -83,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", required=True, type=a_file_to_write(".tsv.gz"), help="table to write, ending in .tsv.gz"
     )
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=5)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=5)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
     parser.add_argument(

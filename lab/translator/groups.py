@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lab.translator.mixture import GENERAL, Mixture, read_rows, spread
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.tokenizer import language_token
@@ -161,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
         "--data", required=True, type=an_existing_file, help="table of transformer.prepare with held-out pairs"
     )
     parser.add_argument("--count", type=integer(1), default=100, help="pairs of each source and direction")
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=DEFAULTS.beam)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     parser.add_argument("--device", type=a_device, default="auto")

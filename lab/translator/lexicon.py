@@ -9,7 +9,6 @@ languages that a `--list` has, its pairs are kept whose words do so; of the othe
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,9 +22,9 @@ from transformer.data import open_table, read_parallel, write_table
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
 # Chosen by looking at 40 pairs at a time: below, one pair in ten was wrong.
-LEAST_OF_A_LIST, LEAST_MUTUAL = 0.05, 0.25
+MIN_LIST, MIN_MUTUAL = 0.05, 0.25
 BESIDE_THE_BEST = 0.6  # a second translation needs this much of the first one's coefficient
-LEAST_TOGETHER = 3, 5  # sentence pairs, with a list and without
+MIN_TOGETHER = 3, 5  # sentence pairs, with a list and without
 COMMON = 20_000  # words in more pairs are articles and the like, which go with everything
 LONGEST = 22  # words; the longer a sentence, the less two words in it have to do with each other
 PHRASE = 2, 8  # words of a phrase that is kept whole
@@ -76,7 +75,7 @@ def count(pairs: Iterable[tuple[str, str]], only: set[tuple[str, str]] | None) -
             texts.append((left, right))
         for word in left & partners.keys():
             counts.together.update((word, other) for other in partners[word] & right)
-    least = LEAST_TOGETHER[1]
+    least = MIN_TOGETHER[1]
     for left, right in texts:  # only now is it known which words are neither rare nor everywhere
         near = [word for word in right if least <= counts.target[word] < COMMON]
         counts.together.update(
@@ -89,28 +88,28 @@ def of_list(entries: Sequence[tuple[str, str]], counts: Counts) -> list[tuple[st
     """The entries of single words that text confirms, at most two translations of one word."""
     translations: dict[str, list[tuple[float, str, str]]] = {}
     for source, target in entries:
-        if counts.together[key := (head(source), target.lower())] >= LEAST_TOGETHER[0]:
+        if counts.together[key := (head(source), target.lower())] >= MIN_TOGETHER[0]:
             translations.setdefault(key[0], []).append((counts.dice(*key), source, target))
     result = []
     for rows in translations.values():
         rows.sort(reverse=True)
-        least = max(LEAST_OF_A_LIST, BESIDE_THE_BEST * rows[0][0])
+        least = max(MIN_LIST, BESIDE_THE_BEST * rows[0][0])
         result += [(source, target) for dice, source, target in rows[:2] if dice >= least]
     return result
 
 
 def mutual(counts: Counts) -> list[tuple[str, str]]:
-    """Words that are each other's best partner, LEAST_MUTUAL or more, and not the same; in alphabetical order."""
+    """Words that are each other's best partner, MIN_MUTUAL or more, and not the same; in alphabetical order."""
     best: tuple[dict[str, tuple[float, str]], dict[str, tuple[float, str]]] = {}, {}
     for (source, target), number in counts.together.items():
-        if number >= LEAST_TOGETHER[1]:
+        if number >= MIN_TOGETHER[1]:
             dice = counts.dice(source, target)
             best[0][source] = max(best[0].get(source, (0.0, "")), (dice, target))
             best[1][target] = max(best[1].get(target, (0.0, "")), (dice, source))
     return sorted(  # the order in which sets were read is another one in each process
         (source, target)
         for source, (dice, target) in best[0].items()
-        if dice >= LEAST_MUTUAL and best[1][target][1] == source != target
+        if dice >= MIN_MUTUAL and best[1][target][1] == source != target
     )
 
 
@@ -157,7 +156,6 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m lab.translator.lexicon",
         description="Write word pairs that parallel text confirms: lexicon.SOURCE-TARGET.tsv.gz, and with a word list "
         "the phrases of it: dingphrases.SOURCE-TARGET.tsv.gz.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--data", type=an_existing_file, required=True, nargs="+", help="tables of sentence pairs")
     parser.add_argument(

@@ -11,13 +11,12 @@ likely than the true source does is left out.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 
 from training.arguments import (
-    MOST_BEAM,
+    MAX_BEAM,
     CommandLine,
     a_device,
     a_file_to_write,
@@ -77,7 +76,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.paraphrase",
         description="Write a table with new sources beside the true ones.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument(
         "--model", required=True, help="translates to the source language: a shipped model, or a folder"
@@ -96,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", required=True, type=a_file_to_write(".tsv.gz"), help="table to write, ending in .tsv.gz"
     )
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=3)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=3)
     parser.add_argument("--best", type=integer(1), default=1, help="translations of each text, at most --beam")
     parser.add_argument("--device", type=a_device, default="auto")
     options = parser.parse_args(argv)

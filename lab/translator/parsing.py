@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.parsing import evalb
@@ -51,7 +50,6 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     command = CommandLine(
         prog="python -m lab.translator.parsing",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
         "recall, F1, complete match.",
     )
@@ -62,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     command.add_argument("--limit", type=integer(), default=0, help="only the first so many of them; 0 = all")
     command.add_argument(
-        "--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam, help=f"1 is greedy; the paper has {PAPER_BEAM}"
+        "--beam", type=integer(1, MAX_BEAM), default=DEFAULTS.beam, help=f"1 is greedy; the paper has {PAPER_BEAM}"
     )
     command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty")
     command.add_argument("--device", type=a_device, default="auto")

@@ -13,7 +13,6 @@ whole sentences of daily life, news and knowledge, `rarer.tsv` such around words
 
 from __future__ import annotations
 
-import argparse
 import csv
 import random
 import re
@@ -31,7 +30,7 @@ KINDS = ("words", "notices", "numbers", "sense", "lists", "names", "short")  # t
 TABLES = Path(__file__).parents[1] / "phrasebook"
 GAP = re.compile(r"\{([a-z]+)(\d?)(?::([A-Za-z0-9]+))?\}")
 BETWEEN_HOURS = re.compile(r"\b(half past|(quarter|five|ten|twenty|twenty-five) (past|to)) \w+")
-MOST_OF_A_LINE = 60  # most sentences out of one line with gaps
+MAX_LINE = 60  # most sentences out of one line with gaps
 DIGITS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
 AS_DIGITS = 0.25  # share of the sentences whose numbers are digits
 # What may stand before or after a sentence of its own.
@@ -280,7 +279,7 @@ def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
     """
     random_, tests = random.Random(seed), {english for english, _, _ in test_sentences()}
     unique: dict[tuple[str, str, str], None] = {}
-    for _ in range(MOST_OF_A_LINE):
+    for _ in range(MAX_LINE):
         for phrase in phrases():
             choice = choose(phrase, random_)
             texts = [fill(text, language, choice) for text, language in zip(phrase.texts, LANGUAGES, strict=True)]
@@ -332,7 +331,6 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m lab.translator.phrasebook",
         description="Write sentences in English, German and French for training: phrasebook.tsv.gz, hours.tsv.gz, "
         "written.tsv.gz, rarer.tsv.gz and those of kinds.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
     parser.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")

@@ -5,13 +5,12 @@ python -m lab.translator.remarks --model everyday --data test.tsv.gz --source en
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
 from collections import Counter
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_seed, an_existing_file, integer
+from training.arguments import MAX_BEAM, CommandLine, a_device, a_seed, an_existing_file, integer
 from training.command import one_sentence
 from transformer.data import read_parallel
 from transformer.options import DEFAULTS, SearchOptions
@@ -59,13 +58,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.remarks",
         description="Random translations with what a program can see of them.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
     parser.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")
     parser.add_argument("--source", help="source language and column; by default the model's first that fits")
     parser.add_argument("--target", help="target language and column")
-    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--beam", type=integer(1, MAX_BEAM), default=DEFAULTS.beam)
     parser.add_argument("--show", type=integer(), default=50, help="random translations that are printed")
     parser.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
     parser.add_argument("--device", type=a_device, default="auto")

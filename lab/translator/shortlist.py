@@ -7,7 +7,6 @@ counts the pieces of each target language in its columns of a table and writes w
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -77,7 +76,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.shortlist",
         description="Choose the word pieces of each target language for quick translation.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--model", required=True, help="name of a shipped model, or a folder")
     parser.add_argument(

@@ -11,7 +11,6 @@ says nothing; `lab.translator.plain` writes sentences of it.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import random
 import sys
@@ -94,7 +93,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.variety",
         description="More trees out of a treebank.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--data", type=something_existing, required=True, help="folder or file, as of --preset parse")
     parser.add_argument("--copies", type=integer(), default=1, help="of the trees and clauses, with words exchanged")

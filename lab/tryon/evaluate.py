@@ -9,7 +9,6 @@ table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable
@@ -503,9 +502,7 @@ def as_text(report: dict) -> str:
 
 def command_line() -> CommandLine:
     """The kinds of evaluation and their options."""
-    parser = CommandLine(
-        prog="python -m lab.tryon.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandLine(prog="python -m lab.tryon.evaluate", description=__doc__)
     kinds, sizes = parser.add_subparsers(dest="kind", required=True), [to_text(size) for size in SIZES]
     for kind, count in {"networks": 80, "segmentation": 80, "rules": 24, "warps": 40, "table": 16}.items():
         one = kinds.add_parser(kind)

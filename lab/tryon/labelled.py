@@ -6,7 +6,6 @@ garments  --data DIR ...  sleeves, neckline, kind and mask of garments
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -141,9 +140,7 @@ def garment_confusion(
 
 def command_line() -> CommandLine:
     """The kinds of evaluation and their options."""
-    parser = CommandLine(
-        prog="python -m lab.tryon.labelled", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandLine(prog="python -m lab.tryon.labelled", description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("parser")
     one.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")

@@ -9,7 +9,6 @@ Nothing is needed but torch, numpy, opencv, pillow, safetensors and accelerate, 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import deque
 from pathlib import Path
@@ -110,9 +109,7 @@ def convert(recipe_class: type, overrides: dict[str, str]) -> dict:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = CommandLine(
-        prog="python -m lab.tryon.train_all", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandLine(prog="python -m lab.tryon.train_all", description=__doc__)
     parser.add_argument(
         "--budget", type=a_number(above=0), required=True, metavar="MINUTES", help="for all networks and resumes"
     )

@@ -149,7 +149,7 @@ def test_digits_are_read_as_their_split_says(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"not digits", "no IDX file of pictures"),
+        (b"not digits", "not an IDX file of pictures"),
         (gzip.compress(bytes(4000), mtime=0)[:-9], "cut off or damaged"),
         (struct.pack(">IIII", 0x803, 9, 28, 28) + bytes(100), "as its header says"),
         (struct.pack(">IIII", 0x803, 1, 20, 28) + bytes(560), "28 x 28"),

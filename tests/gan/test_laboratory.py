@@ -9,7 +9,7 @@ import torch
 from gan import laboratory
 from gan.densities import distribution, from_points
 from gan.laboratory import Laboratory, Settings
-from gan.modes import count_modes
+from gan.measure import count_modes
 
 LINE, PLANE = laboratory.ON_LINE, laboratory.IN_PLANE
 
@@ -91,8 +91,8 @@ def test_the_objective_changes_while_it_runs():
 
 
 def test_memory_is_bounded_and_the_first_moment_stays(monkeypatch):
-    monkeypatch.setattr(laboratory, "MOST_MOMENTS", 8)
-    monkeypatch.setattr(laboratory, "MOST_ROWS", 20)
+    monkeypatch.setattr(laboratory, "MAX_MOMENTS", 8)
+    monkeypatch.setattr(laboratory, "MAX_ROWS", 20)
     game = Laboratory("line")
     for _ in range(60):
         game.step_d()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from training import optimizers, precision
+from training import devices, optimizers
 from training.loop import _accelerator
 from training.optimizers import Muon, muon_and_adam, orthogonal
 from training.recipe import Recipe
@@ -64,8 +64,8 @@ def test_muon_steps_matrices_of_one_shape_together_as_alone(monkeypatch):
         return [[m for m in matrices if m.shape == shape] for shape in dict.fromkeys(m.shape for m in matrices)]
 
     alone, grouped = ([nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))
-    for weights, group in ((alone, optimizers._together), (grouped, together)):
-        monkeypatch.setattr(optimizers, "_together", group)
+    for weights, group in ((alone, optimizers._group_by_shape), (grouped, together)):
+        monkeypatch.setattr(optimizers, "_group_by_shape", group)
         mine = Muon(weights)
         mine.param_groups[0]["lr"] = 0.1
         moved(mine, weights)
@@ -98,4 +98,4 @@ def test_a_recipe_in_bf16_trains_in_fp32_where_the_processor_only_emulates_it(mo
 
 
 def test_other_devices_are_taken_at_their_word():
-    assert precision.has_bf16("mps") is True
+    assert devices.has_bf16("mps") is True

@@ -85,7 +85,7 @@ def test_what_is_no_zip(tmp_path):
     for content in (b"", b"hello", make(tmp_path / "y.zip", {"a": "b" * 5000}).read_bytes()[:60]):
         (tmp_path / "y.zip").unlink(missing_ok=True)
         file.write_bytes(content)
-        refused(tmp_path, file, "no zip file")
+        refused(tmp_path, file, "not a zip file")
     file.unlink()
     data = bytearray(make(tmp_path / "z.zip", {"a.txt": bytes(range(256)) * 20}).read_bytes())
     data[45] ^= 0xFF
@@ -107,4 +107,4 @@ def test_what_the_library_raises_becomes_a_sentence_and_nothing_is_left(tmp_path
             raise error
 
         monkeypatch.setattr("training.unpack._write", fail)
-        refused(tmp_path, file, "is no zip file, or a damaged one")
+        refused(tmp_path, file, "is not a zip file, or is damaged")

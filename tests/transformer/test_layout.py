@@ -5,8 +5,8 @@ import pytest
 from transformer.text.layout import Segment, has_numbers, segment_lines, segments, unwrap, with_entities
 
 
-def texts(line, numbered=False):
-    return [one.text for one in segments(line, numbered)]
+def texts(line, number_choices=False):
+    return [one.text for one in segments(line, number_choices)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_line_without_letters_stays_whole():
 def test_a_number_counts_a_line_only_among_others():
     assert has_numbers(["1. Open it.", "2. Read it."])
     assert not has_numbers(["12. Mai 1999", "Der Tag."])
-    assert texts("1. Open it.", numbered=True) == ["Open it."]
+    assert texts("1. Open it.", number_choices=True) == ["Open it."]
     assert texts("12. Mai 1999") == ["12. Mai 1999"]
 
 

@@ -9,7 +9,7 @@ import torch
 from transformer import Translator
 from transformer.attention import causal_mask, key_mask
 from transformer.insight.contributions import contributions
-from transformer.insight.heads import most_itself, trait_shares
+from transformer.insight.heads import trait_shares, typical_sentences
 from transformer.insight.interpret import KINDS, head_steps, query_steps
 from transformer.insight.lenses import decoder_lens, logit_lens, with_encoder_layers
 from transformer.insight.trace import record, teacher_forced
@@ -157,10 +157,10 @@ def test_a_head_is_found_on_the_sentence_where_it_is_most_itself():
     assert trait_shares(second, "encoder", 0, 0) == pytest.approx({"end": 0.0, "previous": 1.0, "following": 0.0})
     assert trait_shares(first, "encoder", 0, 0) == pytest.approx({"end": 0.45, "previous": 0.6, "following": 0.2})
     assert trait_shares(first, "cross", 0, 0) == pytest.approx({"end": 0.0, "aligned": 0.85})
-    trait, found = most_itself([first, second], "encoder", 0, 0)
+    trait, found = typical_sentences([first, second], "encoder", 0, 0)
     assert trait == "previous" and [number for number, _ in found] == [1, 0] and found[0][1] == pytest.approx(1.0)
-    assert len(most_itself([first] * 9, "cross", 0, 0)[1]) == 5
+    assert len(typical_sentences([first] * 9, "cross", 0, 0)[1]) == 5
     with pytest.raises(ValueError, match="at least one sentence"):
-        most_itself([], "encoder", 0, 0)
+        typical_sentences([], "encoder", 0, 0)
     with pytest.raises(ValueError, match="heads 1 to 1"):
         trait_shares(first, "encoder", 0, 1)

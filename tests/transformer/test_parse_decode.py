@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from transformer.options import SearchOptions
-from transformer.parsing.decode import MOST_OPEN, Masks, State, Symbols, TreeConstraint, repairs
+from transformer.parsing.decode import MAX_OPEN, Masks, State, Symbols, TreeConstraint, repairs
 from transformer.parsing.linear import delinearise, symbols
 from transformer.search import TransformerDecoder, beam_search
 from transformer.tokenizer import BOS, EOS, PAD, UNK
@@ -107,7 +107,7 @@ def test_repairs_are_steps_whose_favourite_was_forbidden():
 
 def test_phrases_do_not_open_for_ever():
     state, symbols_ = State(1, 301), Symbols(Pieces(), TOKENS, EOS)
-    for _ in range(MOST_OPEN):
+    for _ in range(MAX_OPEN):
         assert state.moves()[0]
         state = state.after(Pieces.pieces.index("(NP"), symbols_)
     assert state.moves() == (False, True, None, False)

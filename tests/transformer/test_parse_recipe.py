@@ -14,10 +14,9 @@ from transformer.insight.intervene import continue_from, decode_from, follow, op
 from transformer.insight.through import walk
 from transformer.options import SearchOptions
 from transformer.parsing import words
-from transformer.parsing.parser import Parser, phrase_weights
+from transformer.parsing.parser import Parser, from_pretrained, phrase_weights
 from transformer.parsing.recipe import ParseRecipe, ParseTask, schedule
 from transformer.parsing.trees import parse_brackets
-from transformer.pretrained import from_pretrained
 from transformer.text.verbatim import word_numbers
 from transformer.translator import Translator
 

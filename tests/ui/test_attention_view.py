@@ -105,7 +105,7 @@ def test_statistics_put_the_sharp_heads_first():
     found.cross[1, 2], found.cross[0, 0] = sharp, resting
     found.encoder[1, 2] = np.eye(4, dtype=np.float32)
     rows = attention.statistics_rows(found, "cross")
-    headers = attention.STATISTICS + attention.STEADY["cross"]
+    headers = attention.STATISTICS + attention.PLACE_COLUMNS["cross"]
     assert len(rows) == 6 and all(len(row) == len(headers) for row in rows)
     assert rows[0][:2] == [2, 3] and rows[0][3] == 1.0
     assert rows[-1][:3] == [1, 1, "rests on start or end"] and rows[-1][6] == 1.0
@@ -175,10 +175,10 @@ def test_bertviz_gets_the_weights_and_asks_nobody(drawn):
 
 
 def test_bertviz_refuses_what_would_freeze_and_shows_one_layer_of_much(drawn, monkeypatch):
-    monkeypatch.setattr(bertviz, "MOST_LINES", 100)
+    monkeypatch.setattr(bertviz, "MAX_LINES", 100)
     text = bertviz.document(drawn, "cross", "model", 1)
     assert '"include_layers":[1]' in text
-    monkeypatch.setattr(bertviz, "MOST_LINES", 10)
+    monkeypatch.setattr(bertviz, "MAX_LINES", 10)
     with pytest.raises(ValueError, match="60 lines for 5 by 4 pieces"):
         bertviz.document(drawn, "cross", "head")
 

@@ -137,7 +137,7 @@ def test_json_and_npz_hold_every_weight_token_and_setting(current, one):
 
 
 def test_a_long_sentence_saves_its_shown_layer_only(monkeypatch, current, one):
-    monkeypatch.setattr(exports, "WHOLE", 10)
+    monkeypatch.setattr(exports, "MAX_WEIGHTS", 10)
     value = json.loads(exports.json_text(current.attention, one, SETTINGS))
     assert value["layers"] == {"cross": [3]} and "encoder" not in value
     np.testing.assert_array_equal(np.array(value["cross"], dtype=np.float32), current.attention.cross[2:3])

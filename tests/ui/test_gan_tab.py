@@ -20,7 +20,7 @@ from ui.figures import floats
 from ui.gan import exports, models
 from ui.gan.api import Api
 from ui.gan.digits import DigitsView, parzen_html, sigma_curves
-from ui.gan.frames import encode
+from ui.gan.exports import encode
 from ui.gan.game import OWN_POINTS, LineView, LossView, PlaneView
 from ui.gan.tab import GanTab
 from ui.kit import Views
@@ -236,7 +236,7 @@ def test_samples_walk_and_opinion(tmp_path, shipped):
     assert "Draw a digit first." in view.ask("digits", event)[view.opinion]
     event.side = 999
     assert "did not arrive whole" in view.ask("digits", event)[view.opinion]
-    assert "not there any more" in view.sample("run:nothing", 0, 8, None, "")[view.note]
+    assert "networks are gone" in view.sample("run:nothing", 0, 8, None, "")[view.note]
 
 
 def test_a_local_page_compares_with_the_digits_of_its_run(tmp_path, shipped, monkeypatch):

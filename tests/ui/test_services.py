@@ -107,12 +107,12 @@ def test_a_checkpoint_of_one_network_replaces_it_in_the_shipped_set(runs):
         ("run:../words", "no run"),
         ("run:/etc", "no run"),
         ("run:words@3", "no checkpoint of update 3; it has 2, 4"),
-        ("run:", "choose one of the list"),
-        ("released:../x", "choose one of the list"),
-        ("/etc/passwd", "choose one of the list"),
-        ("Helsinki-NLP/opus-mt-cs-en", "choose one of the list"),
+        ("run:", "choose one from the list"),
+        ("released:../x", "choose one from the list"),
+        ("/etc/passwd", "choose one from the list"),
+        ("Helsinki-NLP/opus-mt-cs-en", "choose one from the list"),
         ("Helsinki-NLP/opus-mt-en-de", "not on this machine yet; choose it under Model"),
-        ("run:warp", "no Transformer"),
+        ("run:warp", "not a Transformer"),
     ],
 )
 def test_unknown_and_unsafe_keys_are_one_sentence(runs, key, message):
@@ -124,7 +124,7 @@ def test_folders_are_read_only_where_the_page_is_local(runs, tmp_path):
     folder = tmp_path / "mine"
     shutil.copytree(assets.model_dir("multi30k-en-de"), folder)
     assert Services(runs=runs, local=True).pairs(str(folder)) == [("en", "de")]
-    with pytest.raises(ValueError, match="choose one of the list"):
+    with pytest.raises(ValueError, match="choose one from the list"):
         Services(runs=runs).pairs(str(folder))
     with pytest.raises((ValueError, FileNotFoundError), match="no shipped model"):
         Services(runs=runs, local=True).pairs("nothing")

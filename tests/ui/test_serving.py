@@ -210,4 +210,4 @@ def test_rest_comes_once_after_several_runs():
 
 
 def test_a_page_keeps_the_state_of_so_many_visitors():
-    assert page.launch_options()["state_session_capacity"] == page.MOST_VISITORS <= 1000
+    assert page.launch_options()["state_session_capacity"] == page.MAX_VISITORS <= 1000

@@ -25,7 +25,7 @@ from ui.train.view import RunView
 @pytest.mark.parametrize("network", list(networks.NETWORKS))
 def test_every_preset_has_its_settings_in_words_and_the_paper_beside_them(network):
     chosen = networks.NETWORKS[network]
-    assert chosen.first in chosen.presets and len(chosen.settings) <= networks.POOL
+    assert chosen.first in chosen.presets and len(chosen.settings) <= networks.MAX_OWN_SETTINGS
     for preset in chosen.presets:
         base = networks.NETWORKS[network].values(preset)
         boxes = train_form.boxes(network, base)
@@ -442,7 +442,7 @@ def test_a_limited_page_starts_within_its_limits_and_says_so_in_the_command(tmp_
     assert "50 steps at most" in begun(steps="51")
     assert "“Word pieces a step” cannot be changed" in begun(steps="50", tokens="9999")
     assert "there is no preset" in begun(preset="base", steps="5")
-    assert "such data cannot be used" in begun(data="folder", folder="/etc", steps="50")
+    assert "Such data cannot be used" in begun(data="folder", folder="/etc", steps="50")
     assert started == [] and list(tmp_path.iterdir()) == []
     made = form.begin(given(form, steps="50"))
     assert made[form.note] == "" and "The run new was started" in made[form.view.controls.note]

@@ -142,7 +142,7 @@ def test_bleu_shares_the_chart_with_the_validation_loss(runs):
 def test_long_curves_are_thinned_and_keep_their_ends():
     events = [{"event": "log", "step": step, "losses": {"a": step, "b": -step}} for step in range(1, 5001)]
     for points in watch.curves(events, "log", "losses").values():
-        assert len(points) == watch.MOST_POINTS and points[0][0] == 1 and points[-1][0] == 5000
+        assert len(points) == watch.MAX_POINTS and points[0][0] == 1 and points[-1][0] == 5000
 
 
 def test_samples_of_a_step(runs):

@@ -133,7 +133,7 @@ def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
     assert [one["source"] for one in found] == [["A", "dog", "runs."], ["Two", "girls", "are", "playing."]]
     for one in found:
         assert one["links"] and all(s < len(one["source"]) and t < len(one["target"]) for s, t in one["links"])
-    monkeypatch.setattr(translate, "MOST_SENTENCES", 1)  # of a longer text only the chosen sentence
+    monkeypatch.setattr(translate, "MAX_SENTENCES", 1)  # of a longer text only the chosen sentence
     assert translate.word_partners(services, current) == found[:1]
 
 

@@ -147,7 +147,7 @@ def test_neither_language_nor_stand_in_is_a_word(services, current):
     assert all(0 <= s < 4 and t < len(words["target"]) for s, t in words["links"]) and words["links"]
     steps = interpret.head_steps(services.translator(), current.translation, "encoder", 3, 0)
     assert steps.rows == steps.columns == found.source_tokens
-    assert [name for name, _ in one_head.tokens_of(found, "encoder")] == [
+    assert [name for name, _ in one_head.place_choices(one_head.query_names(found, "encoder"))] == [
         f"{n + 1} · reading {plain(token)}" for n, token in enumerate(found.source_tokens)
     ]
     swap = interpret.swap_words(services.translator(), current.translation, 0, 2)

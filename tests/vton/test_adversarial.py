@@ -10,7 +10,7 @@ from gan.losses import objective
 from vton import labels
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.recipes import alias, segmentation
-from vton.recipes.adversarial import update_discriminator
+from vton.recipes.common import update_discriminator
 
 
 class Plain:

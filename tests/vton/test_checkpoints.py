@@ -13,14 +13,16 @@ import torch
 from PIL import Image
 
 from lab.tryon.synthetic import draw_pair
+from training.files import write_atomic
 from vton import infer, labels
-from vton.infer import main, result_name, write_png
+from vton.infer import main, result_name
 from vton.inputs import pose
 from vton.networks.alias import AliasGenerator
 from vton.networks.checkpoints import FILES, load_alias, load_released, load_segmentation, read_state
 from vton.networks.config import PAPER
 from vton.networks.segmentation import SegmentationGenerator
 from vton.networks.warping import MatchingModule
+from vton.record import png
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +238,7 @@ def test_names_of_the_results():
 
 def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     picture = np.random.default_rng(0).integers(0, 256, (8, 6, 3)).astype(np.uint8)
-    write_png(tmp_path / "a.png", picture)
+    write_atomic(tmp_path / "a.png", png(picture))
     assert np.array_equal(cv2.imread(str(tmp_path / "a.png"))[..., ::-1], picture)
 
     def full(*_):
@@ -244,5 +246,5 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError):
-        write_png(tmp_path / "b.png", picture)
+        write_atomic(tmp_path / "b.png", png(picture))
     assert [f.name for f in tmp_path.iterdir()] == ["a.png"]

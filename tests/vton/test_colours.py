@@ -54,19 +54,19 @@ def test_a_part_that_nobody_is_sure_of_has_no_colours():
     found = likelihoods(np.stack([given[list(part)].sum(0).ravel() for part in PARTS]), colours.bins(photo))
     hair = next(i for i, part in enumerate(PARTS) if HAIR in part)
     assert (found[hair] == 1).all()
-    assert found.max() <= colours.MOST and found.min() > 0.99 / colours.MOST
+    assert found.max() <= colours.MAX_RATIO and found.min() > 0.99 / colours.MAX_RATIO
 
 
 def test_likelihoods_by_counting(monkeypatch):
     """Two colours in bins of their own and no blur: shares of a part against the mean of both parts."""
-    monkeypatch.setattr(colours, "SPREAD", 1e-3)
+    monkeypatch.setattr(colours, "BIN_BLUR", 1e-3)
     place = np.repeat([0, colours.BINS**3 - 1], 10)
     posterior = np.zeros((len(PARTS), 20))
     posterior[0, :10], posterior[0, 10:12], posterior[1, 12:] = 1, 1, 1  # 10 and 2 of one part, 0 and 8 of the other
     found = likelihoods(posterior, place)
     wanted = {0: (10 / 12) / (0.5 * (10 / 12)), 1: (2 / 12) / (0.5 * (2 / 12 + 1))}
     assert found[0, 0] == pytest.approx(wanted[0], rel=1e-3) and found[0, 15] == pytest.approx(wanted[1], rel=1e-3)
-    assert found[1, 0] == pytest.approx(1 / colours.MOST) and found[2, 0] == 1
+    assert found[1, 0] == pytest.approx(1 / colours.MAX_RATIO) and found[2, 0] == 1
 
 
 def test_every_label_has_one_part_at_most():

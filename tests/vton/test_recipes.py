@@ -16,7 +16,6 @@ from vton import train as command
 from vton.attributes import ATTRIBUTES, LENGTH, decode, encode
 from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE, person_skeleton
-from vton.data.regions import ragged, under_locks
 from vton.data.samples import Sampler
 from vton.export import export
 from vton.inputs.agnostic import agnostic_image
@@ -30,7 +29,7 @@ from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.networks.warping import MatchingModule, sampling_grid, warp
 from vton.pipeline import load_network
 from vton.recipes import alias, flow, garment, matching, parser, segmentation
-from vton.recipes.common import collate, rate_factor
+from vton.recipes.common import collate, cut_locks, rate_factor, roughen_outline
 from vton.registry import NETWORKS
 from vton.rules.sleeves import contradicting
 
@@ -343,7 +342,7 @@ def test_a_region_under_locks_has_gaps_from_its_upper_edge():
     region = torch.zeros(1, 60, 40)
     region[:, 20:50, 5:35] = 1
     for seed in range(20):
-        hidden = under_locks(region, np.random.default_rng(seed))
+        hidden = cut_locks(region, np.random.default_rng(seed))
         gone = (region - hidden)[0]
         assert gone.min() >= 0 and 0 < gone.mean() < 0.6 * region.mean()
         assert (gone[20] >= gone[21:50].amax(0)).all()  # nothing is hidden below what is seen
@@ -359,7 +358,7 @@ def test_a_ragged_outline_stays_near_the_true_one():
     inner[:, 32:88, 32:68] = 1
     outer[:, 8:112, 8:92] = 1
     for seed in range(10):
-        wrong = ragged(region, np.random.default_rng(seed))
+        wrong = roughen_outline(region, np.random.default_rng(seed))
         assert (wrong >= inner).all() and (wrong <= outer).all()
         assert 0.005 < (wrong - region).abs().mean() / region.mean() < 0.2
     recipe = flow.FlowRecipe(width=4, features=4, levels=2, batch=2, validation=1, outlines=1.0)

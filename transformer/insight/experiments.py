@@ -10,7 +10,7 @@ from torch import nn
 
 from transformer.insight.interpret import (
     every_head,
-    reordered,
+    permute_words,
     source_words,
     text_of,
     translate_both,
@@ -88,7 +88,7 @@ def encoders(
     (entry, _), model = translation.sentence_and_ids(sentence), translator.model
     groups = source_words(translator, entry.source_ids)
     orders = [list(range(len(groups))), permutation(len(groups))]
-    src, _ = reordered(translator, entry.source_ids, groups, orders)
+    src, _ = permute_words(translator, entry.source_ids, groups, orders)
     words = [text_of(translator, group, entry.stand_ins) for group in groups]
     sources = [" ".join(words[place] for place in order) for order in orders]
     readings = []

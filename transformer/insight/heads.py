@@ -13,7 +13,7 @@ TRAITS = {  # what a head can be, in words
     "end": "rests on start or end",
     "aligned": "looks at the aligned word",
 }
-MOST_SENTENCES = 5  # sentences
+MAX_SENTENCES = 5  # that are named
 
 
 def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict[str, float]:
@@ -46,15 +46,14 @@ def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict
     return shares
 
 
-def most_itself(
-    attentions: Sequence[Attention], kind: str, layer: int, head: int, most: int = MOST_SENTENCES
+def typical_sentences(
+    attentions: Sequence[Attention], kind: str, layer: int, head: int
 ) -> tuple[str, list[tuple[int, float]]]:
     """What a head is by its mean over some sentences, and the sentences on which it is that most.
 
     Args:
         attentions: one for each sentence, at least one.
         kind, layer, head: as in `trait_shares`.
-        most: how many sentences to name.
 
     Returns the name of the trait in `TRAITS` and (number of the sentence, share in [0, 1]), the largest share first.
     Raises `ValueError` without sentences, and as `trait_shares` does.
@@ -64,4 +63,4 @@ def most_itself(
     shares = [trait_shares(attention, kind, layer, head) for attention in attentions]
     trait = max(shares[0], key=lambda name: sum(one[name] for one in shares))
     order = sorted(range(len(shares)), key=lambda number: -shares[number][trait])
-    return trait, [(number, shares[number][trait]) for number in order[:most]]
+    return trait, [(number, shares[number][trait]) for number in order[:MAX_SENTENCES]]

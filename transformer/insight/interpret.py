@@ -245,7 +245,7 @@ def ablation(
     for row, (kind, layer, head) in enumerate(heads, 1):
         gates[kind][layer, row, head] = 0.0
     gate = Gates(**gates)
-    source = _embedded(model, pair).expand(len(heads) + 1, -1, -1)
+    source = _embed_source(model, pair).expand(len(heads) + 1, -1, -1)
     logprobs = _token_logprobs(model, pair, source, pair.src_mask, gates=gate).sum(1)
     change = (logprobs[1:] - logprobs[0]).cpu().numpy()
     arrays = {kind: np.zeros((config.layers(kind), config.heads), dtype=np.float32) for kind in KINDS}
@@ -355,7 +355,7 @@ def _rows_at_once(length: int, heads: int) -> int:
     return max(1, FLOATS // (heads * length * length))
 
 
-def _embedded(model: Transformer, pair: Batch) -> Tensor:
+def _embed_source(model: Transformer, pair: Batch) -> Tensor:
     """(1, S, d_model), the source's scaled embeddings without positions."""
     return model.embedding(pair.src) * math.sqrt(model.config.d_model)
 
@@ -365,7 +365,7 @@ def _token_logprobs(
 ) -> Tensor:
     """Log-probabilities (B, T) of the target of one pair, read from B versions of its source.
 
-    x (B, S, d_model), embeddings as of `_embedded`; mask (B or 1, 1, 1, S), True = may be looked at; gates: factors of
+    x (B, S, d_model), as of `_embed_source`; mask (B or 1, 1, 1, S), True = may be looked at; gates: factors of
     the heads. at (B,): the one place in the target that each row is asked for; the answer is then (B,).
     """
     end = pair.tgt.shape[1] if at is None else int(at.max()) + 1  # no token depends on what follows it
@@ -396,7 +396,7 @@ def gradient_times_input(
     model = translator.model
     pair = teacher_forced(translator, translation, hypothesis, sentence)
     with torch.no_grad():
-        embedded = _embedded(model, pair)
+        embedded = _embed_source(model, pair)
     length, parts = pair.tgt.shape[1], []
     at_once = _rows_at_once(max(pair.src.shape[1], length), model.config.heads)
     for rows in torch.arange(length, device=embedded.device).split(at_once):
@@ -430,7 +430,7 @@ def occlusion(
     whole, size, length = pair.src_mask, pair.src.shape[1], pair.tgt.shape[1]
     others = whole & ~torch.eye(size, dtype=torch.bool, device=whole.device)[:, None, None, :]
     masks = torch.cat((whole, others))  # row 0 sees all
-    embedded = _embedded(model, pair)
+    embedded = _embed_source(model, pair)
     parts, count = [], 0
     at_once = _rows_at_once(max(size, length), model.config.heads)
     at_once = max(1, min(at_once, FLOATS // (length * model.config.vocab_size)))
@@ -494,7 +494,7 @@ def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def reordered(
+def permute_words(
     translator: Translator, source_ids: list[int], groups: list[list[int]], orders: Sequence[Sequence[int]]
 ) -> tuple[Tensor, int]:
     """Ids (B, S) of a sentence with its words (`source_words`) in each of these orders, and at which place they begin:
@@ -537,7 +537,7 @@ def swap_words(
         raise ValueError(f"Choose two different words among 1 to {len(groups)}.")
     order = list(range(len(groups)))
     order[first], order[second] = second, first
-    src, start = reordered(translator, entry.source_ids, groups, (range(len(groups)), order))
+    src, start = permute_words(translator, entry.source_ids, groups, (range(len(groups)), order))
     # Where each piece of the sentence went.
     lengths = [len(group) for group in groups]
     spans = np.split(np.arange(sum(lengths)), np.cumsum(lengths)[:-1])

@@ -446,7 +446,7 @@ def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | No
     for piece, word in (stand_ins or {}).items():
         text = text.replace(word, piece)
     ids = translator.target_ids(text)
-    special = set(translator.never()) | {translator.model.config.eos}
+    special = set(translator.forbidden_ids()) | {translator.model.config.eos}
     if special & set(ids):
         raise ValueError("The beginning holds characters that this model's vocabulary lacks; write it without them.")
     return ids
@@ -486,7 +486,7 @@ def continue_from(
     config = translator.model.config
     if not 0 <= step < len(decoding.labels):
         raise ValueError(f"This output has steps 1 to {len(decoding.labels)}; got step {step + 1}.")
-    if not 0 <= token < config.vocab_size or token in translator.never():
+    if not 0 <= token < config.vocab_size or token in translator.forbidden_ids():
         raise ValueError("No translation can hold this token; choose another one.")
     before = decoding.ids[:step]
     likely = dict(decoding.top[step])

@@ -18,7 +18,7 @@ from transformer.search import TransformerDecoder
 from transformer.threads import threads_for
 from transformer.translator import Hypothesis, Translation, Translator
 
-MOST_WORDS = 5  # words listed for each step and layer
+MAX_WORDS = 5  # words listed for each step and layer
 
 
 @dataclass
@@ -41,7 +41,7 @@ class LogitLens:
 
 @torch.inference_mode()
 def logit_lens(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0, most: int = MOST_WORDS
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0, most: int = MAX_WORDS
 ) -> LogitLens:
     """The logit lens (nostalgebraist 2020): every decoder layer's output through the model's own output matrix.
 

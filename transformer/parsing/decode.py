@@ -18,7 +18,7 @@ from transformer.parsing.linear import closing, opening
 from transformer.parsing.trees import TAG
 from transformer.tokenizer import Tokenizer
 
-MOST_OPEN = 10  # phrases that may begin one after the other without a word; the treebank has 8 at most
+MAX_OPEN = 10  # phrases that may begin one after the other without a word; the treebank has 8 at most
 
 
 class Symbols:
@@ -50,7 +50,7 @@ class State:
         """What may come next: a phrase, a word, the closing bracket of this label, the end."""
         left = self.words - self.leaves
         # What has to come in any case is a leaf for each word and a closing bracket for each phrase.
-        phrase = left > 0 and self.openings < MOST_OPEN and self.room >= left + len(self.stack) + 2
+        phrase = left > 0 and self.openings < MAX_OPEN and self.room >= left + len(self.stack) + 2
         close = self.stack and not self.openings and (len(self.stack) > 1 or not left)
         end = self.leaves > 0 and not self.stack
         return phrase, bool(left and self.stack), self.stack[-1] if close else None, end

@@ -54,7 +54,7 @@ def delinearise(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str]
                 raise ValueError(f"the phrase {label} holds no word.")
             open_phrases[-1][1].append(Tree(label, tuple(children)))
         else:
-            raise ValueError(f"{token!r} is no token of a tree.")
+            raise ValueError(f"{token!r} is not a token of a tree.")
     if len(open_phrases) > 1:
         raise ValueError(f"the phrase {open_phrases[-1][0]} is never closed.")
     if count < len(words) or not words:

@@ -2,16 +2,19 @@
 a parse, too.
 """
 
+import json
 import weakref
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
 import torch
 
+from training import assets
 from transformer.attention import key_mask
 from transformer.data import pad_rows
 from transformer.kernels import int8_products
@@ -230,18 +233,35 @@ class Parser(Translator):
         return [next(remaining, label) if label == TAG else label for label in labels]
 
 
-def phrase_weights(attention: Attention, sentence: SentenceParse, hypothesis: int = 0, layer: int = -1) -> np.ndarray:
+def phrase_weights(attention: Attention, sentence: SentenceParse, hypothesis: int = 0) -> np.ndarray:
     """How much each phrase, and each word's leaf, looked at each word: (P + W, W), rows sum to 1 at most.
 
     Rows: the phrases in the order of `linear.phrases`, each the mean over its tokens, then the words. The mean over the
-    heads of one layer's cross-attention, pieces of a word added up; what went to the end token is left out. attention:
-    of this hypothesis.
+    heads of the last cross-attention, pieces of a word added up; what went to the end token is left out. attention: of
+    this hypothesis.
     """
     tokens = linearise(sentence.trees[hypothesis])
     numbers = word_numbers(attention.source_tokens[:-1])
     by_word = np.zeros((len(tokens), len(sentence.words)), dtype=np.float32)
-    weights = attention.cross[layer].mean(0)[: len(tokens), : len(numbers)]
+    weights = attention.cross[-1].mean(0)[: len(tokens), : len(numbers)]
     np.add.at(by_word.T, numbers, weights.T)
     spans = [by_word[phrase.opens : phrase.closes + 1].mean(0) for phrase in phrases(tokens)]
     leaves = [by_word[place] for place, token in enumerate(tokens) if token == TAG]
     return np.stack([*spans, *leaves])
+
+
+def from_pretrained(name: str | Path, device: str = "auto") -> Translator:
+    """A `Parser` where the folder's config.json names the tokens of trees, else a `Translator`.
+
+    Arguments and errors as those of `Translator.from_pretrained`.
+    """
+    return (Parser if _writes_trees(name) else Translator).from_pretrained(name, device)
+
+
+def _writes_trees(name: str | Path) -> bool:
+    """False, too, for whatever `Translator.from_pretrained` will say something of."""
+    try:
+        folder = assets.model_or_dir(name)
+        return "symbols" in json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False

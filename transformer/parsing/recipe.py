@@ -28,7 +28,7 @@ from transformer.task import TransformerRecipe, TransformerTask
 from transformer.tokenizer import EOS, PAD, SPACE, Tokenizer
 
 MAX_LENGTH = 1024  # positions of the model, either side
-NEVER = -1e4  # logit bias of what is no token of a tree
+NEVER = -1e4  # logit bias of what is not a token of a tree
 MAX_SCORE_LENGTH = 40  # most words of a tree that is scored during training
 SUFFIXES = (".mrg", ".mrg.gz")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 TOP = "TOP"  # label of the outer pair of brackets, which has none in the files
 TAG = "XX"  # stands for every part-of-speech tag after Vinyals et al.
-MOST_DEPTH = 200  # levels that are read; trees of the treebanks have about 30
+MAX_DEPTH = 200  # levels that are read; trees of the treebanks have about 30
 
 _SUFFIXES = (".mrg", ".mrg.gz", ".txt", ".txt.gz")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -90,7 +90,7 @@ def parse_brackets(text: str) -> Tree:
     """One tree from its brackets, as it stands; an outer pair without a label becomes `TOP`.
 
     Raises `ValueError` with one sentence for text that is no tree: brackets that do not balance, a phrase of nothing,
-    a word beside phrases without a tag, more than MOST_DEPTH levels, or more than one tree.
+    a word beside phrases without a tag, more than MAX_DEPTH levels, or more than one tree.
     """
     open_phrases: list[list] = []  # what each holds so far, its label first
     tree: Tree | Leaf | None = None
@@ -98,8 +98,8 @@ def parse_brackets(text: str) -> Tree:
         if tree is not None:
             raise ValueError("a tree has ended and something follows it")
         if token == "(":
-            if len(open_phrases) == MOST_DEPTH:
-                raise ValueError(f"a tree of more than {MOST_DEPTH} levels")
+            if len(open_phrases) == MAX_DEPTH:
+                raise ValueError(f"a tree of more than {MAX_DEPTH} levels")
             open_phrases.append([])
         elif not open_phrases:
             outside = f"{token[:20]!r} stands outside the brackets"

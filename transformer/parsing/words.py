@@ -32,7 +32,7 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(_NEGATION.sub(r"\1 \2", normalise(text)))
 
 
-MOST_WORDS = 100  # of one sentence; longer ones are too rare in a treebank to be learned from
+MAX_WORDS = 100  # of one sentence; longer ones are too rare in a treebank to be learned from
 # The most frequent words of each language.
 _LANGUAGES = {language: frozenset(" ".join(lines).split()) for language, lines in read_table(__file__).items()}
 
@@ -48,16 +48,16 @@ def foreign_language(words: Sequence[str]) -> str | None:
 def check_words(text: str, words: Sequence[str], unknown: Callable[[str], bool]) -> None:
     """Raises `ValueError` with one sentence for a sentence that is not to be parsed.
 
-    It has no words, or more than MOST_WORDS, is in another language, or in letters the model cannot read. unknown:
+    It has no words, or more than MAX_WORDS, is in another language, or in letters the model cannot read. unknown:
     tells of a word whether it holds a character that the vocabulary lacks.
     """
     extract = shorten(text)
     with_letters = [word for word in words if any(character.isalpha() for character in word)]
     if not with_letters:
         raise ValueError(f"There is no word to parse in “{extract}”; please enter an English sentence.")
-    if len(words) > MOST_WORDS:
+    if len(words) > MAX_WORDS:
         raise ValueError(
-            f"The sentence “{extract}” has {len(words)} words and the parser takes {MOST_WORDS} at most; break it into "
+            f"The sentence “{extract}” has {len(words)} words and the parser takes {MAX_WORDS} at most; break it into "
             "shorter ones."
         )
     if 2 * sum(map(unknown, with_letters)) >= len(with_letters):

@@ -1,7 +1,6 @@
 """What the GAN tab offers to programs: `/gan_step` and `/gan_sample`."""
 
 import base64
-import math
 from typing import Any
 
 import cv2
@@ -9,11 +8,11 @@ import gradio as gr
 
 from gan import laboratory, pictures, sampling
 from gan.laboratory import Settings
-from ui import endpoints
+from ui import endpoints, figures
 from ui.gan import models
 from ui.gan.models import DigitModels
 
-MOST_SAMPLES = 256
+MAX_SAMPLES = 256
 
 
 class Api:
@@ -63,8 +62,7 @@ class Api:
         game, rows = laboratory.play(data, settings, iterations, max(1, every), points)
         picture = game.picture()
         samples = picture["samples"] if "samples" in picture else picture["x"]
-        clean = [{name: None if math.isnan(value) else value for name, value in row.items()} for row in rows]
-        return {"table": clean, "samples": samples.tolist(), "note": picture["note"]}
+        return {"table": figures.finite(rows), "samples": samples.tolist(), "note": picture["note"]}
 
     @endpoints.endpoint
     def gan_sample(self, count: int = 16, seed: int = 0, model: str = models.OWN) -> dict[str, Any]:
@@ -78,8 +76,8 @@ class Api:
         Returns:
             png: a sheet of the digits as base64; opinions: D(x) of each, the probability that it came from the data
         """
-        if not 1 <= count <= MOST_SAMPLES:
-            raise ValueError(f"The number of samples has to be from 1 to {MOST_SAMPLES}, but is {count}.")
+        if not 1 <= count <= MAX_SAMPLES:
+            raise ValueError(f"The number of samples has to be from 1 to {MAX_SAMPLES}, but is {count}.")
         pair = self.pairs.pair(model)
         rows = sampling.sample(pair.generator, count, seed)
         _, data = cv2.imencode(".png", pictures.sheet(rows, 16))

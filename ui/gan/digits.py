@@ -21,7 +21,7 @@ from ui.kit import View, alerts
 WALK = 11  # digits of the strip
 COLUMNS, COUNTS = 8, (8, 16, 32, 64)
 SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "gan"}
-MOST_LETTERS = 8000  # letters of base64
+MAX_LETTERS = 8000  # letters of base64
 
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
 
@@ -178,7 +178,7 @@ class DigitsView(View):
             self.model: gr.update(choices=networks, value=model if model in keys else next(iter(keys), None)),
             self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
             self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
-            self.note: "" if networks else messages.status(models.ABSENT),
+            self.note: "" if networks else messages.status(models.NO_WEIGHTS),
             self.folder: place,
         }
 
@@ -186,7 +186,7 @@ class DigitsView(View):
     def sample(self, model, seed, count, upload, folder):
         """A sheet of fair draws, with neighbours where there are digits to look among."""
         if not models.choices(self.services):
-            return {self.note: messages.status(models.ABSENT)}
+            return {self.note: messages.status(models.NO_WEIGHTS)}
         rows = sampling.sample(
             self.models.pair(model).generator, whole(count, "The number of samples"), whole(seed, "The seed")
         )
@@ -223,7 +223,7 @@ class DigitsView(View):
     @alerts("opinion")
     def ask(self, model, event: gr.EventData):
         """D(x) of the drawn digit."""
-        side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_LETTERS])
+        side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MAX_LETTERS])
         if not 1 <= side <= 64 or len(raw) != side * side:
             raise ValueError("The drawing did not arrive whole; draw again.")
         x = centre(np.frombuffer(raw, np.uint8).reshape(side, side))

@@ -1,14 +1,26 @@
-"""What one can take home from a game: its numbers as CSV, and a page that plays it without a connection."""
+"""What a game shows as values for the page's scripts, and what one can take home: CSV, and a page that plays it."""
 
 from html import escape
 from pathlib import Path
+from typing import Any
+
+from torch import Tensor
 
 from gan.laboratory import Laboratory
 from ui import figures, theme
-from ui.gan.frames import encode
 from ui.translate import exports
 
-MOST_FRAMES = 60
+MAX_FRAMES = 60
+
+
+def encode(picture: dict[str, Any]) -> dict[str, Any]:
+    """A picture of `gan.laboratory.Laboratory` for the page: tensors as base64 of float32, tables by column."""
+    rows = picture["rows"]
+    frame = {
+        name: figures.floats(value.detach()) if isinstance(value, Tensor) else figures.finite(value)
+        for name, value in picture.items()
+    }
+    return {**frame, "rows": {name: figures.floats([row[name] for row in rows]) for name in rows[0]} if rows else {}}
 
 
 def csv_text(lab: Laboratory) -> str:
@@ -19,13 +31,13 @@ def csv_text(lab: Laboratory) -> str:
 
 def html(lab: Laboratory) -> str:
     """A page that plays up to sixty moments of the game, with everything in it."""
-    frames = [encode(picture) for picture in lab.pictures(MOST_FRAMES)]
+    frames = [encode(picture) for picture in lab.pictures(MAX_FRAMES)]
     parts = {
         "TITLE": escape(f"GAN: {lab.mixture.name}"),
         "FORMULA": "<br>".join(f"{net} minimises {escape(one)}" for net, one in zip("DG", frames[0]["formulas"])),
         "CSS": theme.read("gan/gan.css"),
         "SHARED": theme.common_script(),
-        "GAME": theme.read("gan/game.js"),
+        "GAME": theme.read("gan/paint.js") + theme.read("gan/game.js"),
         "DATA": figures.script_json(frames),
     }
     return theme.fill_template(theme.read("gan/standalone.html"), parts)

@@ -15,19 +15,19 @@ from gan import laboratory
 from gan.laboratory import NAMES, OBJECTIVE_NAMES, Laboratory, Settings
 from ui import messages, theme
 from ui.gan import exports
-from ui.gan.frames import encode
+from ui.gan.exports import encode
 from ui.kit import QUICKLY, View, alerts
 
 STATE_SECONDS = 3600
-MOST_SPEED = 50
+MAX_SPEED = 50
 OWN_POINTS = "drawn"
 LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
     "grid": "Grid of 25", "spiral": "Spiral", OWN_POINTS: "Points that I draw",
 }  # fmt: skip
-TOO_OLD = "This game is more than an hour old and is gone; press Play for a new one."
-FIRST = {"line": "line", "plane": "ring", "loss": "line"}
-NARROW = 32  # width of a generator that does not find its way out of a few modes
+GAME_IS_GONE = "This game is more than an hour old and is gone; press Play for a new one."
+FIRST_DATA = {"line": "line", "plane": "ring", "loss": "line"}
+NARROW_WIDTH = 32  # width of a generator that does not find its way out of a few modes
 HELVETICA: dict[str, Any] = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
 
 
@@ -70,12 +70,12 @@ class GameView(View):
         self._rates(usual)
         self.note = gr.HTML(elem_id=f"{name}-note")
         if kind == "loss":
-            self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
+            self.losses = theme.script_component(("gan/paint.js", "gan/losses.js"), "losses", f"{name}-losses", "card")
 
         def frame(request):  # a function and no method, for Gradio marks it
             return self.frame(request)
 
-        scripts = ("gan/game.js", "gan/play.js")
+        scripts = ("gan/paint.js", "gan/game.js", "gan/play.js")
         self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
         with gr.Row(elem_classes="actions"):
@@ -100,11 +100,11 @@ class GameView(View):
     def _settings(self, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
             choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([OWN_POINTS] if self.name == "plane" else [])]
-            self.data = self.part(gr.Dropdown, "data", choices, value=FIRST[self.name])
+            self.data = self.part(gr.Dropdown, "data", choices, value=FIRST_DATA[self.name])
             self.objective = self.part(gr.Dropdown, "objective", OBJECTIVE_NAMES, value=usual.objective)
             self.k = self.part(gr.Slider, "k", 1, 10, usual.k)
             # "interactive", for Gradio takes what no event reads for fixed, and a script alone reads this.
-            self.speed = self.part(gr.Slider, "speed", 1, MOST_SPEED, 5)
+            self.speed = self.part(gr.Slider, "speed", 1, MAX_SPEED, 5)
 
     def _rates(self, usual: Settings) -> None:
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
@@ -217,8 +217,8 @@ class GameView(View):
         try:
             lab = self.running.get(str(request.get("key"))) if isinstance(request, dict) else None
             if lab is None:
-                raise ValueError(TOO_OLD)
-            speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MOST_SPEED)
+                raise ValueError(GAME_IS_GONE)
+            speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MAX_SPEED)
             if not lab.pause.is_set():
                 lab.advance(speed, lab.pause)
             return {"over": True} if lab.pause.is_set() else self.picture(lab)
@@ -256,7 +256,7 @@ class GameView(View):
     @alerts("note")
     def lose_modes(self, lab, data, *fields):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
-        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=fields[-1]), width=NARROW)
+        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=fields[-1]), width=NARROW_WIDTH)
         updates = self.draw_picture(Laboratory("ring", settings), playing=True)
         rules = {getattr(self, name): value for name, value in HELVETICA.items()}
         return {**updates, **rules, self.data: "ring"}

@@ -16,8 +16,8 @@ from training.weights import load_config
 from ui.services import LRUCache, Services
 
 OWN = "digits"
-MOST_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
-ABSENT = (
+MAX_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
+NO_WEIGHTS = (
     "No weights for digits are shipped with this installation: train them with `python -m gan.train --preset digits "
     "--data FOLDER --run runs/digits`, and every checkpoint stands in the list here."
 )
@@ -73,9 +73,9 @@ class DigitModels:
         """The networks of a key, at a checkpoint of its run. Raises ValueError with one sentence."""
         keys = [name for _, name in choices(self.services)]
         if not keys:
-            raise ValueError(ABSENT)
+            raise ValueError(NO_WEIGHTS)
         if key not in keys:
-            raise ValueError("These networks are not there any more; choose others of the list.")
+            raise ValueError("These networks are gone; choose others from the list.")
         return self._pairs(key if key == OWN or step is None else f"{key}@{int(step)}")
 
     def _load(self, key: str) -> Pair:
@@ -92,8 +92,8 @@ class DigitModels:
         path = Path(place)
         if not path.exists():
             raise ValueError(f"There is no folder or file '{path.name}' on this machine.")
-        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MOST_DIGITS])
-        return rows[:MOST_DIGITS]
+        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MAX_DIGITS])
+        return rows[:MAX_DIGITS]
 
 
 def evaluation() -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from ui.services import last
 from vton import patches, record
 
 SIZE = (256, 192)
-NONE = (
+NO_DISCRIMINATOR = (
     "No run on this machine has a discriminator: only generators are shipped. Train an ALIAS generator in the Train "
     "tab; its checkpoints contain one."
 )
@@ -45,13 +45,16 @@ class TryOnView(View):
         """The runs that have a discriminator."""
         names = patches.runs_with_critics(self.services.runs)
         name = run if run in names else next(iter(names), None)
-        return {self.run: gr.update(choices=names, value=name), self.note: "" if names else messages.status(NONE)}
+        return {
+            self.run: gr.update(choices=names, value=name),
+            self.note: "" if names else messages.status(NO_DISCRIMINATOR),
+        }
 
     @alerts("note")
     def ask(self, run, file):
         """The result and its patches, fine and coarse."""
         if run not in patches.runs_with_critics(self.services.runs):
-            raise ValueError(NONE if not run else "This run is not there any more; choose one of the list.")
+            raise ValueError(NO_DISCRIMINATOR if not run else "This run is gone; choose one from the list.")
         critic = patches.critic_of(self.services.runs / run)
         result = record.load(file) if file else self.example()
         pictures = [(result.synthesis, "the result")]

@@ -16,7 +16,7 @@ from ui.translate.view import CurrentTranslation
 from ui.translate.words import plain, query_names, tokens_html
 
 FOLDER = theme.STATIC / "lessons"
-MOST_TOKENS = 24  # that an answer lists
+MAX_TOKENS = 24  # that an answer lists
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
     whole = attention.cross[layer].mean(0)
     steps, read_tokens = len(attention.target_tokens), attention.source_tokens
     return {
-        "text": escape(current.translation.sentences[current.sentence].source_text),
+        "text": escape(current.entry.source_text),
         "count": len(read_tokens),
-        "tokens": tokens_html(read_tokens[:MOST_TOKENS], " …" * (len(read_tokens) > MOST_TOKENS)),
+        "tokens": tokens_html(read_tokens[:MAX_TOKENS], " …" * (len(read_tokens) > MAX_TOKENS)),
         "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",
         "key": f'<b translate="no">{escape(plain(part.columns[column]))}</b>',
         "weight": float(whole[part.row_places[row], part.column_places[column]]),

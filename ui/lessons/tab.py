@@ -33,13 +33,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 NO_PRONOUN = "No pronoun, or a noun whose gender cannot be told here."
-MOST_WORDS = 12  # of a translation that may be endless nonsense
+MAX_WORDS = 12  # of a translation that may be endless nonsense
 
 
 def clip(text: str) -> str:
     """A text's first words, with an ellipsis where more follow."""
     words = text.split()
-    return text if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + " …"
+    return text if len(words) <= MAX_WORDS else " ".join(words[:MAX_WORDS]) + " …"
 
 
 def difference_html(before: str, after: str) -> str:
@@ -48,7 +48,7 @@ def difference_html(before: str, after: str) -> str:
         return "<i>the same</i>"
     before, after = clip(before), clip(after)
     if before == after:
-        return f"<i>the same up to word {MOST_WORDS}</i>"
+        return f"<i>the same up to word {MAX_WORDS}</i>"
     return decoding_figures.difference(word_difference(before, after))
 
 

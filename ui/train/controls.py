@@ -156,7 +156,7 @@ class RunControls:
     def _check_right(self, values: dict, changes: bool = True) -> None:
         """Raises ValueError with one sentence. changes: it is about the run itself, not about a copy."""
         if self.services.training is None:
-            raise ValueError("Trainings cannot be started or changed from this page.")
+            raise ValueError("Training runs cannot be started or changed from this page.")
         if changes and not self._may_change(open_run(self.runs, values[self.view.run]), values):
             raise ValueError("This browser did not start that run, so it cannot stop, resume or delete it.")
 

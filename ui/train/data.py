@@ -10,8 +10,8 @@ from ui.train.survey import Survey
 from ui.train.survey import survey as read_survey
 
 BUNDLE, UPLOAD, LOCAL = "bundled", "upload", "folder"
-MOST_BYTES = 2 * 2**30
-MOST_TABLE = 200 * 2**20
+MAX_BYTES = 2 * 2**30
+MAX_TABLE = 200 * 2**20
 FILE_TYPES = [".tsv", ".csv", ".gz", ".zip", ".mrg"]
 
 
@@ -92,7 +92,7 @@ def table_in(path: Path) -> Path:
     return table
 
 
-def check_size_inside(file: Path, most: int = MOST_TABLE) -> None:
+def check_size_inside(file: Path, most: int = MAX_TABLE) -> None:
     """Raises ValueError when a gzipped table is larger than `most` bytes unpacked; reading finds damaged ones."""
     size = 0
     try:

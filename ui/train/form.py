@@ -12,7 +12,7 @@ import gradio as gr
 from gradio.blocks import Block
 
 from training import start
-from training.run import Run, list_runs
+from training.run import Run, list_runs, readable_runs
 from ui import messages, theme
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, QUIETLY, alerts
@@ -20,7 +20,7 @@ from ui.services import Services
 from ui.train import recipes
 from ui.train.controls import sign
 from ui.train.data import BUNDLE, FILE_TYPES, LOCAL, UPLOAD, Data
-from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
+from ui.train.networks import COMMON, FINE_TUNING_SHARE, MAX_OWN_SETTINGS, NETWORKS, RATE_FIELDS, settings_of
 from ui.train.survey import Survey, columns, guess_columns
 from ui.train.view import RunView
 
@@ -44,18 +44,13 @@ def free_name(runs: Path, network: str, preset: str) -> str:
 
 def past_time(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, str] | None:
     """Seconds a step of a run on this machine with the same sizes, and its name; None if there is none."""
-    for name in list_runs(runs):
-        run = Run(runs / name)
-        try:
-            recipe = run.recipe()
-        except ValueError:
-            continue
+    for run, recipe in readable_runs(runs):
         same = all(recipe.get(field) == fields[field] for field in COSTLY if field in fields)
         if recipe.get("task") != NETWORKS[network].task or not same:
             continue
         times = [event["seconds_per_step"] for event in run.events() if event["event"] == "log"]
         if times:
-            return sorted(times)[len(times) // 2], f"in the run {name}"
+            return sorted(times)[len(times) // 2], f"in the run {run.folder.name}"
     return None
 
 
@@ -91,8 +86,8 @@ def survey_html(table: Survey, fields: dict[str, Any]) -> str:
         exactly = "" if len(table.pairs) <= 2000 else "up to "
         line += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
     few = (
-        f"{len(table.pairs):,} pairs can only be memorised: it will know these texts by heart and translate no others. "
-        "For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
+        f"{len(table.pairs):,} pairs can only be memorised: the network will know these texts by heart and translate "
+        "no others. For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
         if table.whole and len(table.pairs) < FEW_PAIRS
         else ""
     )
@@ -113,8 +108,8 @@ def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, 
     properties = {}
     for setting in settings_of(network):
         value = fields[setting.field]
-        if initial and setting.field in RATES:
-            value = round(value * GENTLE, 10)
+        if initial and setting.field in RATE_FIELDS:
+            value = round(value * FINE_TUNING_SHARE, 10)
         paper = f"paper: {setting.paper}" if setting.paper else ""
         info = "; ".join(part for part in (paper, setting.about) if part)
         text = "" if setting.unset is not None and value == setting.unset else recipes.text(value)
@@ -148,7 +143,7 @@ class TrainForm:
             with gr.Accordion("Everything else: name, settings, command", open=False, elem_id="train-more"):
                 self._build_rest()
         if services.training is None:
-            gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
+            gr.HTML(messages.status("Training cannot be started from this page, only from a shell."))
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
         self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
         self.consequences = [self.command, self.about, self.preview]
@@ -184,7 +179,7 @@ class TrainForm:
             self.name = theme.component(gr.Textbox, "train-name")
             self.initial = theme.component(gr.Dropdown, "train-initial", first, value="", visible=len(first) > 1)
         self.fields: list[gr.Textbox] = []
-        for count in (POOL, len(COMMON)):
+        for count in (MAX_OWN_SETTINGS, len(COMMON)):
             with gr.Row(elem_classes="train-settings"):
                 for _ in range(count):
                     number = len(self.fields)
@@ -227,7 +222,7 @@ class TrainForm:
 
     def boxes_of(self, network: str) -> dict[str, gr.Textbox]:
         """Field -> its box."""
-        boxes = self.fields[: len(NETWORKS[network].settings)] + self.fields[POOL:]
+        boxes = self.fields[: len(NETWORKS[network].settings)] + self.fields[MAX_OWN_SETTINGS:]
         return dict(zip([setting.field for setting in settings_of(network)], boxes, strict=True))
 
     def plan(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
@@ -235,13 +230,13 @@ class TrainForm:
         network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
         limits = self.services.limits()
         if network not in self.keys:
-            raise ValueError("On this page that network cannot be trained; choose one of the list.")
+            raise ValueError("That network cannot be trained on this page; choose one from the list.")
         if preset not in recipes.preset_names(network, limits):
             raise ValueError(
-                f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list."
+                f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one from the list."
             )
         if values[self.data] not in (key for _, key in NETWORKS[network].data_choices(self.services.local)):
-            raise ValueError("On this page such data cannot be used; choose one of the list.")
+            raise ValueError("Such data cannot be used on this page; choose from the list.")
         run = self.runs / (values[self.name] or "").strip()
         base = NETWORKS[network].values(preset)
         fields = recipes.changes(network, base, self.texts(values))
@@ -278,7 +273,7 @@ class TrainForm:
         except Exception as error:  # not yet complete: as a comment, in the command's place
             command = f"# {messages.sentence(error)}"
         weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
-        lower = f"Learning rates are {GENTLE:g} of the preset's: these weights are trained already."
+        lower = f"Learning rates are {FINE_TUNING_SHARE:g} of the preset's: these weights are trained already."
         return {
             self.command: command,
             self.about: self._about(network, preset, fields) + (messages.status(lower) if weights else ""),
@@ -360,7 +355,7 @@ class TrainForm:
         network, preset = self._choice(values)
         weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         properties = boxes(network, self.fields_for(values), weights)
-        return {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
+        return {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATE_FIELDS}
 
     def choose_data(self, values: dict) -> dict:
         """Shows what has to be brought."""

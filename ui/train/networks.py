@@ -3,14 +3,16 @@
 from typing import Any
 
 from ui.train.kinds import (
+    WORDS,
     AdversarialNetwork,
     FlowNetwork,
     GarmentNetwork,
+    Network,
+    Setting,
     TranslatorNetwork,
     TreeNetwork,
     TryOnNetwork,
 )
-from ui.train.network import WORDS, Network, Setting
 from vton.registry import ALL_NETWORKS
 
 
@@ -37,11 +39,11 @@ _ALL = (
 )
 NETWORKS = {network.key: network for network in _ALL}
 COMMON = tuple(Setting(*row) for row in WORDS["common"])
-POOL = max(len(network.settings) for network in NETWORKS.values())  # boxes for a network's own settings
+MAX_OWN_SETTINGS = max(len(network.settings) for network in NETWORKS.values())  # boxes for a network's own settings
 PRESETS: dict[str, str] = WORDS["presets"]  # what a preset is for, by its name on the command line
-SMALL = ("tiny", "draped", "quick", "line", "ring", "grid", "spiral")  # presets that a public page may offer
-GENTLE = 0.3  # weights that are trained already bear this share of a preset's learning rate
-RATES = ("rate_scale", "lr", "lr_d")
+PUBLIC_PRESETS = ("tiny", "draped", "quick", "line", "ring", "grid", "spiral")  # presets that a public page may offer
+FINE_TUNING_SHARE = 0.3  # weights that are trained already bear this share of a preset's learning rate
+RATE_FIELDS = ("rate_scale", "lr", "lr_d")
 
 
 def seconds_of(network: str, preset: str) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from training.start import Limits
-from ui.train.networks import NETWORKS, PRESETS, SMALL, seconds_of, settings_of
+from ui.train.networks import NETWORKS, PRESETS, PUBLIC_PRESETS, seconds_of, settings_of
 
 
 def text(value: Any) -> str:
@@ -130,7 +130,7 @@ def preset_label(network: str, preset: str) -> str:
 def preset_names(network: str, limits: Limits | None) -> list[str]:
     """The presets that a page offers, the first one for beginners. limits: of that page."""
     one = NETWORKS[network]
-    names = [name for name in one.presets if not (limits and limits.steps) or name in SMALL]
+    names = [name for name in one.presets if not (limits and limits.steps) or name in PUBLIC_PRESETS]
     return sorted(names, key=lambda name: name != one.first)
 
 

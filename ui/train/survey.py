@@ -10,10 +10,10 @@ from typing import Any
 from transformer.data import SUFFIXES, open_table
 from transformer.tokenizer import Tokenizer, normalise
 
-MOST_ROWS = 20_000  # that are read
+MAX_ROWS = 20_000  # that are read
 SAMPLE_PAIRS = 2_000  # whose word pieces are counted exactly: a vocabulary of so few is made in a second
 LONGEST = 512  # word pieces of a sentence that `fit` goes up to by itself
-SPECIAL = 4  # pieces that are no text: pad, unknown, beginning, end
+SPECIAL_PIECES = 4  # pieces that are no text: pad, unknown, beginning, end
 # Names that columns have, the surest first.
 SOURCES = ("source", "src", "input", "question", "prompt", "query", "english", "en", "text", "instruction", "context")
 TARGETS = ("target", "tgt", "response", "output", "answer", "reply", "completion", "translation", "german", "de",
@@ -22,7 +22,7 @@ TARGETS = ("target", "tgt", "response", "output", "answer", "reply", "completion
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first `MOST_ROWS` rows of a table hold in two columns.
+    """What the first `MAX_ROWS` rows of a table hold in two columns.
 
     Attributes:
         pairs: (source, target), normalised, both with text.
@@ -39,7 +39,7 @@ class Survey:
     @property
     def min_vocabulary(self) -> int:
         """Word pieces without which some character could not be written."""
-        return self.characters + SPECIAL
+        return self.characters + SPECIAL_PIECES
 
     def fit(self, fields: dict[str, Any]) -> dict[str, int]:
         """The recipe's fields that have to grow for this table: `vocab_size`, `max_length`, `tokens`.
@@ -118,7 +118,7 @@ def guess_columns(path: str | Path, names: Sequence[str]) -> tuple[str, str]:
 
 
 def survey(path: str | Path, source: str, target: str) -> Survey:
-    """Reads up to `MOST_ROWS` rows. Raises ValueError for a table that cannot be read or holds no pair with text."""
+    """Reads up to `MAX_ROWS` rows. Raises ValueError for a table that cannot be read or holds no pair with text."""
     path, pairs, count = Path(path), [], 0
     with open_table(path) as rows:
         columns = rows.fieldnames or ()
@@ -127,12 +127,12 @@ def survey(path: str | Path, source: str, target: str) -> Survey:
                 raise ValueError(
                     f"{path.name}, line 1: there is no column {name!r}; the columns are {', '.join(columns)}."
                 )
-        for row in islice(rows, MOST_ROWS):
+        for row in islice(rows, MAX_ROWS):
             count += 1
             pair = normalise(row[source] or ""), normalise(row[target] or "")
             if all(pair):
                 pairs.append(pair)
-        whole = count < MOST_ROWS or next(iter(rows), None) is None
+        whole = count < MAX_ROWS or next(iter(rows), None) is None
     if not pairs:
         raise ValueError(f"{path.name} holds no pair with text in both {source!r} and {target!r}.")
     characters = {c for pair in pairs for text in pair for c in text.replace(" ", "\u2581")} | {"\u2581"}

@@ -18,14 +18,13 @@ from ui.kit import alerts, on_queue
 from ui.services import Services
 from ui.train import watch
 from ui.train.controls import checkpoint_choices, network_of
-from ui.train.kinds import COMPARISON_SIZE
-from ui.train.network import Network
+from ui.train.kinds import COMPARISON_SIZE, Network
 from ui.train.networks import NETWORKS
 
-SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
+EMPTY_OUTPUT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
 ZIP_SECONDS = 3600  # of a zip that was made for a visitor
-MOST_LETTERS = 300
+MAX_LETTERS = 300
 
 
 # -- without Gradio -------------------------------------------------------------------------------------------------
@@ -52,7 +51,7 @@ def sentence_of(run: Run) -> str:
         file = run.samples(step) / "translations.txt"
         match = re.search(r"^source +(.+)$", file.read_text(encoding="utf-8"), re.MULTILINE) if file.exists() else None
         if match:
-            return match[1][:MOST_LETTERS]
+            return match[1][:MAX_LETTERS]
     return SENTENCE
 
 
@@ -141,7 +140,7 @@ class CheckpointUse:
         elif network.tries_text:
             yield {self.about: messages.status("Both models read it …")}
             default, own = network.compare_texts(self.services, key, values[self.text])
-            silent = "" if own.strip() or not values[self.text].strip() else messages.status(SILENT)
+            silent = "" if own.strip() or not values[self.text].strip() else messages.status(EMPTY_OUTPUT)
             away = gr.update(visible=False)
             yield {self.default: default, self.own: own, self.pictures: away, self.about: silent}
         else:

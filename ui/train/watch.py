@@ -14,9 +14,9 @@ from ui import figures, theme
 from ui.train.networks import NETWORKS, network_of_task
 from ui.train.recipes import duration
 
-MOST_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
-MOST_LINES = 4  # of a chart; an eye tells no more apart
-MOST_TEXT = 20_000
+MAX_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
+MAX_LINES = 4  # of a chart; an eye tells no more apart
+MAX_TEXT = 20_000
 TAIL = 15  # lines of the output shown when something failed
 # In words: the columns of a picture of samples by the name of its file, the axes of a map, states, phases and figures.
 COLUMNS, AXES, MEANING, PHASES, FIGURES = theme.data("train/runs.json").values()
@@ -185,7 +185,7 @@ def curves(events: list[dict[str, Any]], kind: str, field: str) -> dict[str, lis
     return {name: thin(points) for name, points in lines.items()}
 
 
-def thin(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple[int, float]]:
+def thin(points: list[tuple[int, float]], most: int = MAX_POINTS) -> list[tuple[int, float]]:
     """At most so many of the points, spread evenly, with both ends."""
     if len(points) <= most:
         return points
@@ -195,15 +195,15 @@ def thin(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple
 def chart(title: str, lines: dict[str, list[tuple[int, float]]], plans: tuple[str, ...] = (), note: str = "") -> dict:
     """Curves over steps for `static/train/chart.js`, which draws nothing where there are no lines.
 
-    Of more than `MOST_LINES`, the first and those with the largest newest values are drawn; the values of the others
+    Of more than `MAX_LINES`, the first and those with the largest newest values are drawn; the values of the others
     stand below.
 
     plans: names of lines that are plans or bounds; note: a line of text below.
     """
     lines = {name: points for name, points in lines.items() if points}
-    if len(lines) > MOST_LINES:
+    if len(lines) > MAX_LINES:
         first, *others = lines
-        largest = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MOST_LINES - 1]}
+        largest = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MAX_LINES - 1]}
         left = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in largest)
         lines = {name: points for name, points in lines.items() if name in largest}
         note = f"{note} · {left}".removeprefix(" · ")
@@ -276,7 +276,7 @@ def read_samples(run: Run, step: int) -> tuple[list[tuple[np.ndarray, str]], str
             columns = f"; from the left: {COLUMNS[file.stem]}" if file.stem in COLUMNS else ""
             pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}{columns}"))
         elif file.suffix == ".txt":
-            texts.append(file.read_text(encoding="utf-8", errors="replace")[:MOST_TEXT])
+            texts.append(file.read_text(encoding="utf-8", errors="replace")[:MAX_TEXT])
     return pictures, "\n".join(texts)
 
 

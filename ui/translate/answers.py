@@ -16,7 +16,7 @@ from transformer.insight.interpret import AttentionMap, HeadSteps
 from transformer.insight.lenses import LogitLens
 from transformer.series import Moment
 from transformer.translator import Hypothesis
-from ui import theme
+from ui import figures, theme
 from ui.heat_map import HeatMap, digits
 from ui.translate import exports
 from ui.translate.words import plain
@@ -115,19 +115,6 @@ def learning_answer(moments: Sequence[Moment], place: int, layer: int, head: int
     return Answer("learning", title, names, rows, {"moments": [dict(zip(names, row)) for row in rows]}, part)
 
 
-def finite(value: Any) -> Any:
-    """A value that JSON can hold: arrays become lists, infinities and NaN become None."""
-    if isinstance(value, dict):
-        return {name: finite(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return finite(value.tolist())
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
 def cell(value: Any) -> str:
     """A value in a CSV file: text that no spreadsheet takes for a formula, numbers with all their digits."""
     if isinstance(value, str):
@@ -175,7 +162,7 @@ def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
 def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[Path]:
     """Writes CSV, JSON and the page, and a map as SVG and PNG, into a folder; arguments as in `html`."""
     contents: dict[str, str | bytes] = {"csv": csv_text(answer)}
-    record = {"title": answer.title, "sentence": sentence, **finite(answer.value)}
+    record = {"title": answer.title, "sentence": sentence, **figures.finite(answer.value)}
     contents["json"] = json.dumps(record, ensure_ascii=False, allow_nan=False)
     picture = ""
     if answer.map is not None:

@@ -15,7 +15,7 @@ from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import bertviz, save
 from ui.translate.view import ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import WITHOUT_ENDS, axes, head_title, numbered, plain, query_names
+from ui.translate.words import WITHOUT_ENDS, axes, head_title, number_choices, plain, query_names
 
 KINDS = ("cross", "encoder", "decoder")
 KIND_LABELS = [
@@ -24,11 +24,11 @@ KIND_LABELS = [
     ("Translation at itself (decoder)", "decoder"),
 ]
 COMBINATIONS = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollout over layers", "rollout")]
-LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz", "bertviz")]
+DRAWINGS = [("Map", "map"), ("Lines", "lines"), ("bertviz", "bertviz")]
 BERTVIZ = [("Heads", "head"), ("Model", "model")]
 ROLE = "what it does"  # the one column of words
 STATISTICS = ["layer", "head", ROLE, "largest", "entropy", "distance", "start/end"]
-STEADY = {  # the last three columns: where a head looks that always looks at the same place
+PLACE_COLUMNS = {  # the last three columns: where a head looks that always looks at the same place
     "cross": ["word before", "its word", "word after"],  # the word that is being translated, by all heads together
     "encoder": ["one back", "own", "ahead"],
     "decoder": ["one back", "own", "ahead"],
@@ -44,7 +44,7 @@ def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[
     An encoder may have more layers than the decoder, and of two models one may have more than the other.
     """
     layers = max(getattr(one, kind).shape[0] for one in attentions)
-    return numbered(layers), layers - 1 if layer is None else min(int(layer), layers - 1)
+    return number_choices(layers), layers - 1 if layer is None else min(int(layer), layers - 1)
 
 
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
@@ -112,7 +112,11 @@ def statistics_table(attention: Any, kind: str) -> dict[str, Any]:
     """The same for `gr.Dataframe`: numbers with three decimals each, though sorted by their values."""
     rows = statistics_rows(attention, kind)
     texts = [[f"{one:.3f}" if isinstance(one, float) else str(one) for one in row] for row in rows]
-    return {"headers": STATISTICS + STEADY[kind], "data": rows, "metadata": {"display_value": texts, "styling": None}}
+    return {
+        "headers": STATISTICS + PLACE_COLUMNS[kind],
+        "data": rows,
+        "metadata": {"display_value": texts, "styling": None},
+    }
 
 
 def draw_reasons(
@@ -217,7 +221,7 @@ class AttentionView(View):
 
     def _side(self) -> None:
         """The small maps and how maps are drawn."""
-        self.look = theme.component(gr.Radio, "look", LOOKS)
+        self.look = theme.component(gr.Radio, "look", DRAWINGS)
         self.thumbs = theme.script_component(
             "translate/thumbnails.js", "thumbs", "thumbnails", "card", selected=[0, -1], stretch=False, change=None
         )
@@ -235,8 +239,8 @@ class AttentionView(View):
             self.statistics = theme.component(
                 gr.Dataframe,
                 "statistics-table",
-                headers=STATISTICS + STEADY["cross"],
-                datatype=["str" if name == ROLE else "number" for name in STATISTICS + STEADY["cross"]],
+                headers=STATISTICS + PLACE_COLUMNS["cross"],
+                datatype=["str" if name == ROLE else "number" for name in STATISTICS + PLACE_COLUMNS["cross"]],
             )
 
     def _reasons(self) -> None:
@@ -367,7 +371,7 @@ class AttentionView(View):
         return {
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=COMBINATIONS + numbered(heads), value=head),
+            self.head: gr.update(choices=COMBINATIONS + number_choices(heads), value=head),
             self.ends: ends,
             **drawing,
             **self._small(current, kind, layer, head, stretch, value=thumbs),

@@ -18,7 +18,7 @@ from ui import figures, theme
 from ui.translate.words import plain
 
 SCRIPTS = {"head": "head_view.js", "model": "model_view.js"}
-MOST_LINES = 60_000  # bertviz makes an element of every weight that it shows; more would freeze the browser
+MAX_LINES = 60_000  # bertviz makes an element of every weight that it shows; more would freeze the browser
 
 
 def _package_file(package: str, *parts: str) -> str:
@@ -48,12 +48,12 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
     maps = getattr(attention, kind)
     layers, heads = maps.shape[:2]
     one_layer = heads * len(rows) * len(columns)
-    if one_layer > MOST_LINES:
+    if one_layer > MAX_LINES:
         raise ValueError(
             f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} pieces, which freezes a "
             "browser; look at the map or the lines instead, or at a shorter sentence."
         )
-    indices = [layer] if view == "model" and one_layer * layers > MOST_LINES else list(range(layers))
+    indices = [layer] if view == "model" and one_layer * layers > MAX_LINES else list(range(layers))
     libraries, script = _scripts(view)
     data = {
         "name": kind.capitalize(),

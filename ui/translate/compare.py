@@ -20,7 +20,7 @@ from ui.translate.answers import Answer
 from ui.translate.attention import KIND_LABELS, draw_map, layer_choices
 from ui.translate.languages import model_for, pair_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, Tab
-from ui.translate.words import numbered
+from ui.translate.words import number_choices
 
 MEAN = -1  # the choice "mean over heads"
 SIDES = ("A", "B")
@@ -207,7 +207,7 @@ class Compare:
         choices = self.services.translators()
         if current.translation is None or any(text and text.strip() for text in texts):
             return {side.model: gr.update(choices=choices) for side in (a, b)}
-        sentence = current.translation.sentences[current.sentence].source_text
+        sentence = current.entry.source_text
         model = current.model or self.services.translation_model
         try:
             pairs = pair_choices(self.services, model)
@@ -265,7 +265,7 @@ class Compare:
         layers, layer = layer_choices(kind, layer, *attentions)
         heads = max(one.cross.shape[1] for one in attentions)
         head = MEAN if head is None else min(int(head), heads - 1)
-        choices = [("Mean over heads", MEAN)] + numbered(heads)
+        choices = [("Mean over heads", MEAN)] + number_choices(heads)
         return {
             **updates,
             self.body: gr.update(visible=True),

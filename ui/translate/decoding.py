@@ -17,7 +17,7 @@ from ui.translate import answers, decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import numbered, plain
+from ui.translate.words import number_choices, plain
 from ui.translate.work import check_size
 
 WHOLE_CACHE = -1  # the choice "sizes only"
@@ -50,7 +50,7 @@ def identity(current: CurrentTranslation) -> tuple | None:
     """What tells the output that is shown from any other; None without one, or if it was copied without the model."""
     if current.translation is None:
         return None
-    sentence = current.translation.sentences[current.sentence]
+    sentence = current.entry
     return (
         (current.model, *map(tuple, (sentence.source_ids, sentence.ids[current.hypothesis]))) if sentence.ids else None
     )
@@ -58,7 +58,7 @@ def identity(current: CurrentTranslation) -> tuple | None:
 
 def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> Trail:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
-    sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+    sentence, ids = current.entry_and_ids()
     complete = len(ids) < translator.longest(sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, complete, stand_ins=names)
@@ -228,8 +228,8 @@ class DecodingView(View):
         # What the visitor looks at stays, as far as this model has it; the last layer comes first.
         layer = layers - 1 if layer is None else min(int(layer), layers - 1)
         cache_layer, cache_head = min(int(cache_layer or 0), layers - 1), min(int(cache_head), config.heads - 1)
-        choices = numbered(layers)
-        heads = [("Sizes only", WHOLE_CACHE)] + numbered(config.heads)
+        choices = number_choices(layers)
+        heads = [("Sizes only", WHOLE_CACHE)] + number_choices(config.heads)
         # As text: the browser's side of Gradio watches and copies every list of a value, which takes seconds here.
         steps = json.dumps(decoding_figures.steps(translator, trail.decoding))
         weights = decoding_figures.layer_weights(trail.decoding, layer)

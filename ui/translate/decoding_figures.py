@@ -11,7 +11,7 @@ from transformer.insight.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
 from ui import figures
 
-MOST_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
+MAX_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
 
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     def pieces(ids):
         return translator.labels(ids, decoding.stand_ins)
 
-    never = translator.never()
+    forbidden_ids = translator.forbidden_ids()
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
         "source": pieces(decoding.source_ids),
@@ -32,7 +32,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
         "ranks": decoding.ranks,
         "top": [
             [
-                [piece, probability, token, token not in never]
+                [piece, probability, token, token not in forbidden_ids]
                 for (token, probability), piece in zip(row, pieces([token for token, _ in row]))
             ]
             for row in decoding.top
@@ -86,7 +86,7 @@ def tree(translator: Translator, continuation: Continuation, beam: int, alpha: f
         "state": [node.state for node in nodes],
         "ended": [
             [intervene.text_of(translator, c.ids, names), c.logprob, len(c.ids) + c.finished, c.finished]
-            for c in continuation.endings[:MOST_HYPOTHESES]
+            for c in continuation.endings[:MAX_HYPOTHESES]
         ],
         "beam": beam,
         "alpha": alpha,

@@ -20,7 +20,9 @@ from ui import figures, theme
 from ui.heat_map import digits
 from ui.translate.words import query_names
 
-WHOLE = 2_000_000  # most weights that JSON and the page carry for all layers and kinds; else the shown layer alone
+MAX_WEIGHTS = (
+    2_000_000  # most weights that JSON and the page carry for all layers and kinds; else the shown layer alone
+)
 
 
 def query_labels(attention: Attention, kind: str, current: AttentionMap) -> list[str]:
@@ -62,7 +64,7 @@ def csv_text(current: AttentionMap, queries: Sequence[str] = ()) -> str:
 def _kinds(attention: Attention, kind: str, layer: int) -> dict[str, list[int]]:
     """Which layers of which kinds are carried along: all, or the shown one alone for a long sentence."""
     total = sum(getattr(attention, name).size for name in interpret.KINDS)
-    if total <= WHOLE:
+    if total <= MAX_WEIGHTS:
         return {name: list(range(getattr(attention, name).shape[0])) for name in interpret.KINDS}
     return {kind: [layer]}
 

@@ -25,7 +25,7 @@ def teacher_forcing(translator: Translator, current: CurrentTranslation, text: s
     text: the translation, empty for the one that is shown. Raises ValueError with one sentence for a text that is too
     long or has characters that the vocabulary lacks, and for a sentence that was copied without the model.
     """
-    sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+    sentence, ids = current.entry_and_ids()
     names = sentence.stand_ins
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"The translation has {len(text):,} characters and {MAX_CHARACTERS:,} fit here; shorten it.")

@@ -9,7 +9,7 @@ import gradio as gr
 import numpy as np
 
 from transformer.insight.contributions import Contributions, contributions
-from transformer.insight.heads import TRAITS, most_itself
+from transformer.insight.heads import TRAITS, typical_sentences
 from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
 from transformer.options import SearchOptions
 from transformer.translator import Hypothesis
@@ -21,7 +21,7 @@ from ui.translate.answers import Answer, save, scroll_table
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.opening import EXAMPLES
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import head_title, numbered, plain
+from ui.translate.words import head_title, number_choices, plain
 
 QUESTIONS = [
     ("When does the answer form?", "logit"),
@@ -31,7 +31,7 @@ QUESTIONS = [
     ("How was it learnt?", "learning"),
 ]
 
-WIDEST = 100  # steps of a lens's table at most
+MAX_STEPS = 100  # steps of a lens's table at most
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -48,11 +48,11 @@ def lens_html(lens: LogitLens) -> str:
     rows = [
         f'<th scope="row">{step + 1} · <span translate="no">{word(lens.tokens[step])}</span></th>'
         + "".join(_lens_cell(lens, layer, step) for layer in layers)
-        for step in range(min(WIDEST, len(lens.tokens)))
+        for step in range(min(MAX_STEPS, len(lens.tokens)))
     ]
     head = ["chosen", *("embedding" if layer == 0 else f"layer {layer}" for layer in layers)]
-    more = len(lens.tokens) - WIDEST
-    note = f'<p class="hint">The first {WIDEST} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
+    more = len(lens.tokens) - MAX_STEPS
+    note = f'<p class="hint">The first {MAX_STEPS} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
     firsts = [int(first) for first in lens.settling_row if first < len(lens.ranks)]
     mean = f" On average, the answer is settled from layer {np.mean(firsts):.1f} on." if firsts else ""
     return scroll_table(head, rows, "Logit lens by layer and step") + (
@@ -248,7 +248,7 @@ class LayersView(View):
     def _choices(self, layers: list, layer: int, heads: int, head: int) -> dict:
         return {
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=numbered(heads), value=head),
+            self.head: gr.update(choices=number_choices(heads), value=head),
         }
 
     def _learning(self, readings: list, place: int, layer: Any, head: Any) -> tuple[dict, Answer, str]:
@@ -259,7 +259,7 @@ class LayersView(View):
         layer = min(layer, layers - 1) if isinstance(layer, int) else layers - 1
         head = head if isinstance(head, int) and head < heads else 0
         place = min(max(1, place), len(readings)) - 1
-        updates = self._choices(numbered(layers), layer, heads, head)
+        updates = self._choices(number_choices(layers), layer, heads, head)
         updates |= self._map_updates(learning.map_at(readings, place, layer, head))
         answer = answers.learning_answer(readings, place, layer, head)
         return updates, answer, learning.moments_html(readings, layer, head)
@@ -271,6 +271,6 @@ class LayersView(View):
         translator = where[0]
         translations = translator.translate(list(self.examples), source, target)
         attentions = [translator.attend(one) for one in translations]
-        trait, ranking = most_itself(attentions, kind, layer, head)
+        trait, ranking = typical_sentences(attentions, kind, layer, head)
         facts = (self.examples, trait, ranking, head_title(kind, layer, head))
         return answers.typical_sentences_answer(*facts), typical_sentences_html(*facts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from training.run import Run, list_runs, open_run
+from training.run import open_run, readable_runs
 from transformer import series as recording
 from transformer.series import Moment, Series
 from ui.translate.answers import scroll_table
@@ -14,7 +14,7 @@ from ui.translate.attention import draw_map
 
 RECORDING = "shipped"
 SENTENCE = "A young girl is eating a red apple."
-MOST_CHARACTERS = 300
+MAX_CHARACTERS = 300
 
 
 def choices(runs: Path) -> list[tuple[str, str]]:
@@ -24,13 +24,8 @@ def choices(runs: Path) -> list[tuple[str, str]]:
         entries.append((f"Recorded: {recording.load_example().name}", RECORDING))
     except (ValueError, FileNotFoundError):
         pass
-    for name in list_runs(runs):
-        try:
-            if Run(runs / name).recipe().get("task") == "TranslationTask":
-                entries.append((f"run {name}", f"run:{name}"))
-        except ValueError:
-            continue
-    return entries
+    names = (run.folder.name for run, recipe in readable_runs(runs) if recipe["task"] == "TranslationTask")
+    return entries + [(f"run {name}", f"run:{name}") for name in names]
 
 
 def moments(runs: Path, key: str, text: str) -> list[Moment]:
@@ -41,12 +36,12 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     text = (text or "").strip()
     if not text:
         raise ValueError("Enter a sentence for the models to read.")
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"Enter a sentence of at most {MAX_CHARACTERS} characters.")
     if key == RECORDING:
         return _read(recording.load_example(), text)
     if not str(key).startswith("run:"):
-        raise ValueError("Choose a recorded series or a run of the list.")
+        raise ValueError("Choose a recorded series or a run from the list.")
     run = open_run(runs, str(key).removeprefix("run:"))
     with tempfile.TemporaryDirectory(prefix="atelier-series-") as folder:
         return _read(recording.record(run.folder, Path(folder) / "series"), text)

@@ -10,8 +10,8 @@ from ui.figures import percent
 from ui.kit import QUICKLY
 from ui.services import Services
 
-MOST_EXAMPLES = 2
-UNKNOWN = "Nobody has counted what this model gets wrong: python -m transformer.evaluate --checklist all does."
+MAX_EXAMPLES = 2
+UNKNOWN = "What this model gets wrong has not been counted: python -m transformer.evaluate --checklist all does it."
 
 
 def limits(model: str, pair: str) -> str:
@@ -30,7 +30,7 @@ def limits(model: str, pair: str) -> str:
 
 
 def _item(kind: str, share: float, wrong: list[list[str]]) -> str:
-    examples = "; ".join(f"“{escape(text)}” became “{escape(output)}”" for text, output in wrong[:MOST_EXAMPLES])
+    examples = "; ".join(f"“{escape(text)}” became “{escape(output)}”" for text, output in wrong[:MAX_EXAMPLES])
     return f"<li><strong>{escape(kind.replace('_', ' '))}</strong>: {percent(share)} right. {examples}.</li>"
 
 

@@ -2,7 +2,6 @@
 
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -17,7 +16,7 @@ from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import head_title, numbered, plain, query_names
+from ui.translate.words import head_title, number_choices, place_choices, plain, query_names
 
 WORDS = {
     True: "with positions",
@@ -26,11 +25,6 @@ WORDS = {
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
-
-
-def tokens_of(attention: Any, kind: str) -> list[tuple[str, int]]:
-    """(label, row) of the queries of one kind: what each of them does, numbered, because a token may come twice."""
-    return [(f"{row + 1} · {name}", row) for row, name in enumerate(query_names(attention, kind))]
 
 
 def draw_steps(
@@ -196,17 +190,16 @@ class OneHeadView(View):
         layers, layer = layer_choices(kind, layer, current.attention)
         heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
-        queries = tokens_of(current.attention, kind)
+        queries = place_choices(query_names(current.attention, kind))
         row = row if row < len(queries) else 0
         translator = self.services.translator(current.model)
-        sentence = current.translation.sentences[current.sentence]
+        sentence = current.entry
         groups = interpret.source_words(translator, sentence.source_ids)
-        texts = [interpret.text_of(translator, group, sentence.stand_ins) for group in groups]
-        words = [(f"{n + 1} · {text}", n) for n, text in enumerate(texts)]
+        words = place_choices(interpret.text_of(translator, group, sentence.stand_ins) for group in groups)
         return {
             self.kind: kind,
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=numbered(heads), value=head),
+            self.head: gr.update(choices=number_choices(heads), value=head),
             self.query: gr.update(choices=queries, value=row),
             **self.draw(current, kind, layer, head, row, scale, mask),
             self.positions: draw_positions(self.services, current),
@@ -220,7 +213,7 @@ class OneHeadView(View):
         if current.attention is None:
             return gr.skip()
         layers, layer = layer_choices(kind, layer, current.attention)
-        queries = tokens_of(current.attention, kind)
+        queries = place_choices(query_names(current.attention, kind))
         row = row if row is not None and row < len(queries) else 0
         return {
             self.layer: gr.update(choices=layers, value=layer),

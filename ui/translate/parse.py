@@ -21,7 +21,7 @@ MISSING = (
 )
 OTHER = "This view draws what a parser writes: choose English → phrase structure tree under Languages, and translate."
 SIZE, LEVEL, GAP, EDGE = 15, 46, 18, 12  # pixels: letters, between levels, between words, around everything
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -40,7 +40,7 @@ def current_tree(current: CurrentTranslation) -> SentenceParse | None:
     """The sentence that is shown, if it is one with trees."""
     if current.translation is None:
         return None
-    one = current.translation.sentences[current.sentence]
+    one = current.entry
     return one if isinstance(one, SentenceParse) else None
 
 
@@ -157,9 +157,9 @@ def save(current: CurrentTranslation, folder: Path) -> list[Path]:
 
 def parse_text(services: Services, text: str, beam: int, alpha: float, model: str = "") -> list[dict[str, Any]]:
     """What `/parse` returns of each sentence. Raises ValueError with one sentence for whatever cannot be parsed."""
-    if len(text or "") > MOST_CHARACTERS:
+    if len(text or "") > MAX_CHARACTERS:
         raise ValueError(
-            f"The text has {len(text):,} characters and {MOST_CHARACTERS:,} are parsed at once; shorten it."
+            f"The text has {len(text):,} characters and {MAX_CHARACTERS:,} are parsed at once; shorten it."
         )
     if not 1 <= int(beam) <= PAPER_BEAM:
         raise ValueError(f"The beam has to be from 1 to {PAPER_BEAM}, the paper's; got {beam}.")

@@ -26,12 +26,11 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
     head = settings["head"] - 1 if isinstance(settings["head"], int) else settings["head"]
     attention, kind, layer = current.attention, settings["kind"], settings["layer"] - 1
     part = interpret.attention_map(attention, kind, layer, head, settings["without_ends"])
-    sentence = current.translation.sentences[current.sentence]
     settings = {
         **settings,
-        "source": sentence.source_text,
-        "translation": sentence.hypotheses[current.hypothesis].text,
-        "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
+        "source": current.entry.source_text,
+        "translation": current.output.text,
+        "logprob": float(current.output.logprob),
     }
     queries = exports.query_labels(attention, kind, part)
     picture = HeatMap(

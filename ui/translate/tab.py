@@ -405,7 +405,7 @@ class TranslateTab(kit.View):
 
     def cancel_translation(self):
         """What is translated by now stays."""
-        return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stands.")}
+        return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stays.")}
 
     def _draw(self, current: CurrentTranslation, values: Any, fresh: dict | None = None) -> dict:
         """The boxes' words and the open view for a sentence whose attention is known."""
@@ -418,15 +418,13 @@ class TranslateTab(kit.View):
             drawing = self.views.draw(values, fresh=fresh)
         except Exception as error:
             note = messages.failure(error)
-        sentence = current.translation.sentences[current.sentence]
-        text = sentence.hypotheses[current.hypothesis].text
         value = {"text": current.translation.source_text, "translation": whole_text(current), "pair": current.pair}
         return {
             self.current: current,
             self.attention.note: note,
             self.words: gr.update(value={**value, "sentences": links}, choices=None),
-            self.now: f'<div class="now"><span dir="auto">{escape(sentence.source_text)}</span> → '
-            f'<span dir="auto">{escape(text)}</span></div>',
+            self.now: f'<div class="now"><span dir="auto">{escape(current.entry.source_text)}</span> → '
+            f'<span dir="auto">{escape(current.output.text)}</span></div>',
             self.views[TreeView].item: gr.update(visible=tree),
             **({self.views.tabs: gr.update(selected=fresh[self.views.open])} if view == TreeView.name else {}),
             self.views.open: fresh[self.views.open],
@@ -463,8 +461,7 @@ class TranslateTab(kit.View):
         if current.translation is None:
             return gr.skip()
         current = replace(current, sentence=int(sentence), hypothesis=0, attention=None)
-        rows = hypothesis_rows(current.translation.sentences[current.sentence])
-        return {self.current: current, self.target: whole_text(current), self.table: rows}
+        return {self.current: current, self.target: whole_text(current), self.table: hypothesis_rows(current.entry)}
 
     def alternatives(self, current, event: gr.EventData):
         """What else could stand at a word of the translation."""
@@ -474,7 +471,7 @@ class TranslateTab(kit.View):
         try:
             translator = self.services.translator(current.model)
             step = first_pieces(current.attention.target_tokens)[word]
-            sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+            sentence, ids = current.entry_and_ids()
             decoding = intervene.follow(
                 translator, sentence.source_ids, ids[: step + 1], finished=False, stand_ins=sentence.stand_ins
             )
@@ -489,7 +486,7 @@ class TranslateTab(kit.View):
         if current.attention is None:
             return gr.skip()
         translator, step = self.services.translator(current.model), int(event.step)
-        sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+        sentence, ids = current.entry_and_ids()
         begin = [*ids[:step], int(event.token)]
         continuation = intervene.decode_from(
             translator,
@@ -502,9 +499,9 @@ class TranslateTab(kit.View):
         return {
             self.current: current,
             self.target: whole_text(current),
-            self.table: hypothesis_rows(current.translation.sentences[current.sentence]),
+            self.table: hypothesis_rows(current.entry),
             self.words: gr.update(choices=None),
-            self.status: messages.status("Your word, and what the model makes of it; all translations stand below."),
+            self.status: messages.status("Your word, and what the model makes of it; all translations are below."),
         }
 
     @alerts("status")

@@ -17,9 +17,9 @@ from ui.kit import QUICKLY, alerts
 from ui.translate import answers
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import numbered, plain, query_names
+from ui.translate.words import number_choices, place_choices, plain, query_names
 
-MOST_TOKENS = 12
+MAX_TOKENS = 12
 # The boxes of Figure 1: title, one plain sentence, the view that shows more and its kind of attention.
 BOXES = json.loads(theme.read("translate/figure1.json"))
 
@@ -145,7 +145,7 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
 
 def next_bars(translator: Translator, logits: np.ndarray, token: int, temperature: float = 1.0, top_k: int = 0) -> dict:
     """The likeliest next tokens under a temperature and top-k, for the page; token: the token that the search took."""
-    likeliest = through.next_token(logits, temperature, top_k, MOST_TOKENS)
+    likeliest = through.next_token(logits, temperature, top_k, MAX_TOKENS)
     return {
         "tokens": [plain(piece) for piece in translator.labels(likeliest.tokens, {})],
         "probabilities": likeliest.probabilities.tolist(),
@@ -224,9 +224,8 @@ class ThroughView(View):
         head = head if isinstance(head, int) and head < attention.cross.shape[1] else 0
         encoder = layer_choices("encoder", layer if kind == "encoder" else None, attention)
         decoder = layer_choices("cross", layer if kind != "encoder" else None, attention)
-        places = [(f"{n + 1} · {plain(token)}", n) for n, token in enumerate(attention.source_tokens)]
-        steps = [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
-        heads = numbered(attention.cross.shape[1])
+        places, steps = place_choices(map(plain, attention.source_tokens)), place_choices(names)
+        heads = number_choices(attention.cross.shape[1])
         return {
             self.body: gr.update(visible=True),
             self.place: gr.update(choices=places, value=place),
@@ -244,10 +243,7 @@ class ThroughView(View):
             return gr.skip()
         value, walk = self._read(current, place, step, encoder_layer, decoder_layer, head)
         translator = self.services.translator(current.model)
-        ids = [
-            *current.translation.sentence_and_ids(current.sentence, current.hypothesis)[1],
-            translator.model.config.eos,
-        ]
+        ids = [*current.entry_and_ids()[1], translator.model.config.eos]
         return {
             self.logits: (current.model, walk.logits, ids[int(step)]),
             self.note: "",

@@ -80,7 +80,6 @@ def _facts(
 ) -> dict[str, Any]:
     """What the texts say of this sentence, by the names of their gaps; row: the query that "One head" opens with."""
     attention = current.attention
-    hypothesis = current.translation.sentences[current.sentence].hypotheses[current.hypothesis]
     layers, heads = encoder.entropy.shape
     steps = len(attention.target_tokens)
     role = interpret.roles(encoder, "encoder")[places["sharp"]] or "spreads its attention in a pattern of its own"
@@ -115,7 +114,7 @@ def _facts(
         "last_entropy": float(cross.entropy[-1].mean()),
         "spread": math.log(len(attention.source_tokens)),
         "steps": steps,
-        "probability": percent(math.exp(hypothesis.logprob / steps)),
+        "probability": percent(math.exp(current.output.logprob / steps)),
         "start": escape(plain(attention.decoder_tokens[0])),
         "last_word": _word(attention.target_tokens[-1]),
         **{name: [number + 1 for number in places[name]] for name in ("sharp", "resting", "one")},

@@ -10,6 +10,7 @@ import gradio as gr
 import numpy as np
 
 from transformer.options import DEFAULTS
+from transformer.translator import Hypothesis, Sentence
 from ui import kit, messages
 from ui.kit import QUIETLY, Views, on_queue
 
@@ -33,10 +34,23 @@ class CurrentTranslation:
     alpha: float = 0.6
 
     @property
+    def entry(self) -> Sentence:
+        """The sentence that is looked at."""
+        return self.translation.sentences[self.sentence]
+
+    @property
+    def output(self) -> Hypothesis:
+        """Its translation that is looked at."""
+        return self.entry.hypotheses[self.hypothesis]
+
+    def entry_and_ids(self) -> tuple[Sentence, list[int]]:
+        """The sentence, and the ids of its translation. Raises ValueError if the model had no part in it."""
+        return self.translation.sentence_and_ids(self.sentence, self.hypothesis)
+
+    @property
     def caption(self) -> str:
         """The sentence and its translation, as files name them."""
-        sentence = self.translation.sentences[self.sentence]
-        return f"{sentence.source_text} → {sentence.hypotheses[self.hypothesis].text}"
+        return f"{self.entry.source_text} → {self.output.text}"
 
 
 class Tab(Protocol):

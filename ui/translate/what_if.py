@@ -19,14 +19,14 @@ from ui.translate.attention import KIND_LABELS, draw_map
 from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import numbered, plain, query_names
+from ui.translate.words import number_choices, place_choices, plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
 MAX_CELLS = 50
 PARTS = [
     ("it began differently", "begin"),
-    ("heads or weights were others", "model"),
-    ("text, model or search were others", "sides"),
+    ("heads or weights were different", "model"),
+    ("text, model or search were different", "sides"),
 ]
 OTHERS = [("share what is left", True), ("stay as they are", False)]
 
@@ -125,17 +125,16 @@ def map_of(current: CurrentTranslation, kind: str, layer: int, head: int) -> dic
 def force_text(services: Services, current: CurrentTranslation, text: str, beam: int, alpha: float) -> str:
     """Continue the translation that is shown from a beginning of the visitor's; returns the drawing."""
     translator = services.translator(current.model)
-    sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
+    sentence, ids = current.entry_and_ids()
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
     continuation = intervene.decode_from(
         translator, sentence.source_ids, begin, SearchOptions(beam, float(alpha)), stand_ins=names
     )
-    before = sentence.hypotheses[current.hypothesis]
     words = intervene.word_difference(intervene.text_of(translator, ids, names), continuation.hypotheses[0].text)
     read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
     how = f"Begun with: {read}; log-probability of that beginning {continuation.prefix.logprob:.3f}."
-    return decoding_figures.branch(before, continuation, words, how)
+    return decoding_figures.branch(current.output, continuation, words, how)
 
 
 def translate_with(
@@ -284,11 +283,9 @@ class WhatIfView(View):
         """The rows and columns that may be chosen."""
         columns = interpret.labels(current.attention, kind)[1]
         names = query_names(current.attention, kind)
-        row_choices = [("Every row", ALL)] + [(f"{n + 1}: {name}", n) for n, name in enumerate(names)]
-        column_choices = [(f"{n + 1}: {plain(token)}", n) for n, token in enumerate(columns)]
         return {
-            self.row: gr.update(choices=row_choices, value=ALL),
-            self.column: gr.update(choices=column_choices, value=0),
+            self.row: gr.update(choices=[("Every row", ALL), *place_choices(names)], value=ALL),
+            self.column: gr.update(choices=place_choices(map(plain, columns)), value=0),
         }
 
     @alerts("note")
@@ -314,7 +311,6 @@ class WhatIfView(View):
         attention = current.attention
         layers = {kind: getattr(attention, kind).shape[0] for kind in interpret.KINDS}
         heads, last = attention.cross.shape[1], layers["cross"] - 1
-        words = current.translation.sentences[current.sentence].hypotheses[current.hypothesis].text.split()
         # Heads that are off stay off for the next sentence; weights were set for the words of this one.
         same_model = changes.identity is not None and changes.identity[0] == now[0]
         intervention = Intervention(off=changes.intervention.off) if same_model else Intervention()
@@ -323,13 +319,13 @@ class WhatIfView(View):
         return {
             self.changes: Changes(now, intervention),
             self.note: "",
-            self.prefix: " ".join(words[:2]),
+            self.prefix: " ".join(current.output.text.split()[:2]),
             self.continuation: "",
             self.switches: switches,
             self.matter_note: "",
             self.kind: "cross",
-            self.layer: gr.update(choices=numbered(layers["cross"]), value=last),
-            self.head: gr.update(choices=[("All heads", ALL)] + numbered(heads), value=ALL),
+            self.layer: gr.update(choices=number_choices(layers["cross"]), value=last),
+            self.head: gr.update(choices=[("All heads", ALL)] + number_choices(heads), value=ALL),
             self.map: map_of(current, "cross", last, ALL),
             **self._places(current, "cross"),
             self.list: listing(current, intervention),
@@ -389,7 +385,7 @@ class WhatIfView(View):
         layers = getattr(current.attention, kind).shape[0]
         layer = min(int(layer or 0), layers - 1)
         return {
-            self.layer: gr.update(choices=numbered(layers), value=layer),
+            self.layer: gr.update(choices=number_choices(layers), value=layer),
             self.map: map_of(current, kind, layer, head),
             **self._places(current, kind),
         }

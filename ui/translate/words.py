@@ -1,6 +1,6 @@
 """Word pieces in words: what a reader sees instead of the vocabulary's marks, and what a query does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -16,9 +16,14 @@ WITHOUT_ENDS = ", without start and end"
 NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
 
 
-def numbered(count: int) -> list[tuple[str, int]]:
+def number_choices(count: int) -> list[tuple[str, int]]:
     """Choices of layers or heads: read from 1, counted from 0."""
     return [(str(n + 1), n) for n in range(count)]
+
+
+def place_choices(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Choices of tokens or queries, numbered, because a token may come twice: read from 1, counted from 0."""
+    return [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
 
 
 def plain(token: str) -> str:
@@ -63,8 +68,8 @@ def head_title(kind: str, layer: int, head: int | str, without_ends: bool = Fals
 
 def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:
     """The likeliest tokens of one step for the page: token, text, probability and whether it is the chosen one."""
-    never = translator.never()
-    options = [(token, probability) for token, probability in decoding.top[step] if token not in never]
+    forbidden_ids = translator.forbidden_ids()
+    options = [(token, probability) for token, probability in decoding.top[step] if token not in forbidden_ids]
     texts = translator.labels([token for token, _ in options], decoding.stand_ins)
     return [
         {"token": token, "text": plain(text), "probability": probability, "chosen": token == decoding.labels[step]}

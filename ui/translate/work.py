@@ -20,8 +20,8 @@ SEARCHES = [
     ("Sampling", "sampling"),
 ]
 MAX_CHARACTERS = 5000
-MOST_HYPOTHESES = 20  # at once: memory grows with them
-MOST_SENTENCES = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
+MAX_HYPOTHESES = 20  # at once: memory grows with them
+MAX_SENTENCES = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
 
 
 def sampling_options(temperature: float, top_k: float | None, seed: float | None) -> Sampling:
@@ -38,8 +38,8 @@ def check_size(text: str, beam: int, n_best: int = 1) -> None:
             f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
         )
     for what, number in (("beam", beam), ("number of translations", n_best)):
-        if not 1 <= int(number) <= MOST_HYPOTHESES:
-            raise ValueError(f"The {what} has to be from 1 to {MOST_HYPOTHESES}, but is {number}.")
+        if not 1 <= int(number) <= MAX_HYPOTHESES:
+            raise ValueError(f"The {what} has to be from 1 to {MAX_HYPOTHESES}, but is {number}.")
 
 
 def translate_text(services: Services, text: str, pair: str, *how: Any, **options: Any) -> Any:
@@ -112,7 +112,7 @@ def word_partners(services: Services, current: CurrentTranslation) -> list[dict]
     Sentences that were copied without the model have none. shown.attention is that of the chosen sentence, or None.
     """
     sentences, links = current.translation.sentences, []
-    for number in range(len(sentences)) if len(sentences) <= MOST_SENTENCES else [current.sentence]:
+    for number in range(len(sentences)) if len(sentences) <= MAX_SENTENCES else [current.sentence]:
         attention = current.attention
         if number != current.sentence:
             is_copy = not sentences[number].ids
@@ -133,7 +133,7 @@ def whole_text(current: CurrentTranslation) -> str:
         best = sentence.hypotheses[0].text
         place = max(text.find(best, place), place)
         if number == current.sentence:
-            return text[:place] + sentence.hypotheses[current.hypothesis].text + text[place + len(best) :]
+            return text[:place] + current.output.text + text[place + len(best) :]
         place += len(best)
     return text
 
@@ -147,7 +147,7 @@ def first_pieces(tokens: Sequence[str]) -> list[int]:
 
 def with_continuation(current: CurrentTranslation, continuation: Continuation) -> CurrentTranslation:
     """A copy in which what a search made of a beginning is one more translation of the sentence, and the chosen one."""
-    sentence = current.translation.sentences[current.sentence]
+    sentence = current.entry
     ids = continuation.candidates[0].ids
     if ids in sentence.ids:
         return replace(current, hypothesis=sentence.ids.index(ids))

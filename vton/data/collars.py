@@ -14,11 +14,11 @@ from vton.data.pack import Person, change_colours
 from vton.joints import SHOULDERS, present
 
 CLOTH = labels.UPPER_LIP
-ABOVE = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
+OVER_COLLAR = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
 # Share of the collars of another person's cloth, and shares of own and other cloth that are recoloured: most collars
 # are of the garment's own cloth, which tells them from hair.
-OTHER_CLOTH, OWN_RECOLOURED, OTHER_RECOLOURED = 0.2, 0.2, 0.5
-LEAST = 24  # pixels between the shoulder joints, below which a collar could not be seen
+OTHER_CLOTH_SHARE, OWN_RECOLOUR_SHARE, OTHER_RECOLOUR_SHARE = 0.2, 0.2, 0.5
+MIN_SHOULDER_WIDTH = 24  # pixels between the shoulder joints, below which a collar could not be seen
 FRACTION_BITS = 3  # bits of a pixel's fraction in OpenCV's polygons
 
 
@@ -27,16 +27,16 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
 
     person: who wears it. other: whose garment lends its cloth at times. rng: draws kind, form, cloth and light.
     """
-    lender, chance = (other, OTHER_RECOLOURED) if rng.random() < OTHER_CLOTH else (person, OWN_RECOLOURED)
+    lender, chance = (other, OTHER_RECOLOUR_SHARE) if rng.random() < OTHER_CLOTH_SHARE else (person, OWN_RECOLOUR_SHARE)
     cloth = patch(lender, chance, rng)
     if cloth is None or not present(person.keypoints)[list(SHOULDERS)].all():
         return person
     right, left = (person.keypoints[joint, :2].astype(np.float64) for joint in SHOULDERS)
     unit = float(np.linalg.norm(left - right))
-    if unit < LEAST:
+    if unit < MIN_SHOULDER_WIDTH:
         return person
     forms = roll_neck(rng) if rng.random() < 0.25 else flaps(rng)
-    in_front = np.isin(person.parse, ABOVE) | person.carried
+    in_front = np.isin(person.parse, OVER_COLLAR) | person.carried
     if rng.random() < 0.5:  # hair in front of it
         in_front |= person.parse == labels.HAIR_LIP
     image, parse, mask = person.image.astype(np.float32), person.parse.copy(), person.person_mask

@@ -18,14 +18,17 @@ from vton.labels import BACKGROUND, BELOW, BOTTOM, UPPER
 # How far below the joints of the hips the hem ends, as a share of the trunk's length: tucked in at most so far, worn
 # loose at least so far. Waistbands lie above those joints. Between the two a picture does not tell.
 TUCK_LIMIT, LOOSE_FROM = -0.12, 0.0
-CENTRE = 0.5  # how much of the distance between the hips is looked at, in the middle
+CENTRE_SHARE = 0.5  # how much of the distance between the hips is looked at, in the middle
 # Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
 # dresses, and how much longer those are.
-SPREAD, LONG, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
-WAVE, OPEN = 0.012, 0.3  # size of each of three waves in the same unit; share of old garments that stand open
+HEM_DEVIATION, LONG_SHARE, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
+WAVE_SIZE, OPEN_SHARE = (
+    0.012,
+    0.3,
+)  # size of each of three waves in the same unit; share of old garments that stand open
 # How many parses have gaps in the trousers near the hem (bags, hands, white cloth taken for the wall), how many gaps at
 # most, and how wide these are in the same unit.
-TORN, GAPS, GAP = 0.25, 3, (0.02, 0.12)
+GAPS_SHARE, GAPS, GAP = 0.25, 3, (0.02, 0.12)
 WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, in the same unit
 TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
 
@@ -42,7 +45,7 @@ def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     hips, length = place
     across = np.asarray(keypoints, np.float64)[list(HIPS), 0]
     width = max(abs(across[0] - across[1]), 0.3 * length)
-    first, last = np.clip(np.round(across.mean() + width * CENTRE / 2 * np.array([-1, 1])), 0, None).astype(int)
+    first, last = np.clip(np.round(across.mean() + width * CENTRE_SHARE / 2 * np.array([-1, 1])), 0, None).astype(int)
     centre = segmentation[:, first : last + 1]
     if not centre.size:
         return ""
@@ -63,8 +66,8 @@ def hem_noise(across: np.ndarray, half: float, rng: np.random.Generator) -> np.n
     across: (W,) columns; half: half the hem's width in the same unit.
     """
     place = across / half
-    waves = sum(rng.normal(0, WAVE) * np.sin(rng.uniform(2, 25) * place + rng.uniform(0, 6.3)) for _ in range(3))
-    if rng.random() >= OPEN:
+    waves = sum(rng.normal(0, WAVE_SIZE) * np.sin(rng.uniform(2, 25) * place + rng.uniform(0, 6.3)) for _ in range(3))
+    if rng.random() >= OPEN_SHARE:
         return waves
     middle = rng.uniform(across[0], across[-1])
     slope = np.exp(rng.uniform(0, 1.6))  # 1 = the halves meet at the top
@@ -96,7 +99,7 @@ def gaps(
     rows, across: (H, W) of each pixel; hem: row of the hem; half: half its width; length: of the trunk; in pixels.
     """
     out = np.zeros(rows.shape, bool)
-    for _ in range(rng.integers(1, GAPS + 1) if rng.random() < TORN else 0):
+    for _ in range(rng.integers(1, GAPS + 1) if rng.random() < GAPS_SHARE else 0):
         height, width = rng.uniform(*GAP, 2) * length
         place = (rows - hem - rng.uniform(-0.1, 0.35) * length) / height
         out |= place**2 + ((across - rng.uniform(-1, 1) * half) / width) ** 2 < 1
@@ -138,7 +141,7 @@ def with_old_hem(
     rows, across = np.mgrid[: agnostic.shape[0], : agnostic.shape[1]]
     middle, half = span(columns)
     hem = np.median(meeting[:, columns].argmax(0))
-    longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG else rng.normal(0, SPREAD)
+    longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG_SHARE else rng.normal(0, HEM_DEVIATION)
     old = hem + longer * length
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
     old = np.maximum(old + length * hem_noise(across[0], half, rng), hips - WAIST * length)

@@ -17,9 +17,9 @@ from vton.inputs.hem import above_bottom, hem_row, hips_and_trunk
 from vton.labels import ARMS, BACKGROUND, BOTTOM, UPPER
 
 # Where the new hem may lie, in lengths of the trunk below the joints of the hips, and from where on cloth is stretched.
-REACH, FROM = (-0.2, 0.6), -0.35
+HEM_RANGE, STRETCH_FROM = (-0.2, 0.6), -0.35
 FACTORS = 0.5, 2.2  # by how much at the least and at the most
-FEWEST_ROWS = 6  # of cloth that is stretched, worn and flat
+MIN_ROWS = 6  # of cloth that is stretched, worn and flat
 
 
 def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -37,14 +37,14 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     (hips, length), sleeve = place, largest(sleeves[0]) | largest(sleeves[1])  # smaller pieces are a hem's corners
     rows, columns = flat_places(sample["grid"])
     worn = (segmentation == UPPER) & ~(sample["placed"][0] & sleeve[rows, columns])
-    hem, first = hem_row(worn, segmentation), round(hips + FROM * length)
+    hem, first = hem_row(worn, segmentation), round(hips + STRETCH_FROM * length)
     at_first = (worn & sample["placed"][0])[first] if 0 <= first < len(worn) else np.zeros(0, bool)
-    if hem is None or hem - first < FEWEST_ROWS or not at_first.any():
+    if hem is None or hem - first < MIN_ROWS or not at_first.any():
         return sample
     flat_first = int(np.median(rows[first][at_first]))
-    factor = float(np.clip((hips + rng.uniform(*REACH) * length - first) / (hem - first), *FACTORS))
+    factor = float(np.clip((hips + rng.uniform(*HEM_RANGE) * length - first) / (hem - first), *FACTORS))
     trunk = mask & ~sleeve
-    if trunk[flat_first:].any(1).sum() < FEWEST_ROWS:
+    if trunk[flat_first:].any(1).sum() < MIN_ROWS:
         return sample
     cloth, mask = centre_on_canvas(*lengthen_flat(sample["cloth"], mask, trunk, flat_first, factor), mask.shape)
     segmentation = lengthen_worn(segmentation, worn, first, round((factor - 1) * (hem - first)), length)

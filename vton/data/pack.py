@@ -307,7 +307,7 @@ def _encode(kind: str, picture: np.ndarray, quality: int | None = None) -> np.nd
 # -- a training picture ------------------------------------------------------------------------------
 
 
-def moved_frame(frame: np.ndarray, rng: np.random.Generator, shift: float, growth: float) -> np.ndarray:
+def shift_frame(frame: np.ndarray, rng: np.random.Generator, shift: float, growth: float) -> np.ndarray:
     """A frame (x0, y0, x1, y1) beside the given one: by shares of its width, and larger or smaller."""
     centre = (frame[:2] + frame[2:]) / 2 + rng.normal(0, shift, 2) * (frame[2] - frame[0])
     half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, growth))

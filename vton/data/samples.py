@@ -9,8 +9,8 @@ import numpy as np
 from vton import attributes, labels
 from vton.data.draped.people import DrapedPeople
 from vton.data.hems import hem_of
-from vton.data.pack import Pack, change_colours, maps_in_frame, moved_frame
-from vton.data.pairs import WHITE, Pair, flat_worn
+from vton.data.pack import Pack, change_colours, maps_in_frame, shift_frame
+from vton.data.pairs import WHITE, Pair, flatten_worn
 from vton.geometry import affine, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
@@ -85,7 +85,7 @@ class Sampler:
         person = self.pack.person(number)
         frame, mirror, angle = person.frame.copy(), False, 0.0
         if augment:
-            frame, mirror, angle = moved_frame(frame, rng, 0.03, 0.07), bool(rng.random() < 0.5), rng.normal(0, 3)
+            frame, mirror, angle = shift_frame(frame, rng, 0.03, 0.07), bool(rng.random() < 0.5), rng.normal(0, 3)
         matrix = affine(frame, self.size, angle, mirror)
         image = warp_picture(person.image, matrix, self.size, fill=(200, 200, 200))
         parse, carried, keypoints = maps_in_frame(person, matrix, self.size, mirror)
@@ -103,7 +103,7 @@ class Sampler:
         """The worn garment laid flat at `size`; a pure function of the person and the variant, kept in memory."""
         key = (number, variant)
         if key not in self._flat:
-            pair = flat_worn(person, self.size, np.random.default_rng([number, variant]))
+            pair = flatten_worn(person, self.size, np.random.default_rng([number, variant]))
             self._flat[key] = pair and (pair.cloth, pair.cloth_mask)
         return self._flat[key]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from vton import labels
 from vton.data.draped.people import DrapedPeople
-from vton.data.pack import Pack, change_colours, maps_in_frame, moved_frame, turn_hue
+from vton.data.pack import Pack, change_colours, maps_in_frame, shift_frame, turn_hue
 from vton.data.pairs import WHITE, wobble
 from vton.geometry import affine
 from vton.inputs import pose
@@ -108,7 +108,7 @@ class Scenes:
         variant, frame = number % self.variants, person.frame.copy()
         rng, angle = np.random.default_rng([number, 77]), 0.0
         if variant:  # the first one is the frame as the pipeline takes it
-            frame, angle = moved_frame(frame, rng, 0.05, 0.1), rng.normal(0, 3)
+            frame, angle = shift_frame(frame, rng, 0.05, 0.1), rng.normal(0, 3)
         matrix, mirror = affine(frame, self.size, angle, variant % 2 == 1), variant % 2 == 1
         image = cv2.warpAffine(
             person.image, matrix, self.size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE

@@ -17,21 +17,25 @@ from vton.labels import ARMS, BACKGROUND, UPPER
 from vton.rules.neckline import around_neck
 from vton.rules.sleeves import BESIDE, bare_arm, outwards, trunk
 
-FIRST = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
-LEAST = 0.12  # how much is cut off at least, in the same unit
-FEWEST = 40  # pixels of a sleeve from which its direction in the flat garment can be told
-FEWEST_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
+SHORTEST_SLEEVE = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
+MIN_CUT = 0.12  # how much is cut off at least, in the same unit
+MIN_SLEEVE_PIXELS = 40  # pixels of a sleeve from which its direction in the flat garment can be told
+MIN_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
 STEP = 0.05  # by how much a sleeve stands out beside the trunk, and how deep its armpit is, in widths of the picture
-ABRUPT = 0.08  # within how many rows above the armpit it stands out, as a share of the garment's; a waist widens slowly
+ARMPIT_ROWS = (
+    0.08  # within how many rows above the armpit it stands out, as a share of the garment's; a waist widens slowly
+)
 LOWEST_ARMPIT = 0.75  # of a garment, from its highest row to its lowest
 # Ends up to which a cut sleeve is short, and from which on it is long, in the same unit; none in between.
 SHORT_TO, LONG_FROM = 1.0, 1.75
-SLEEVELESS, INSET = 0.35, 0.45  # share of the garments that lose their sleeves whole; see `flat_sleeves`
+SLEEVELESS_SHARE, INSET_SHARE = 0.35, 0.45  # share of the garments that lose their sleeves whole; see `flat_sleeves`
 # Where cloth without a sleeve ends beside the line of the upper arm, in its lengths, below 0 towards the body.
 # On 17 photographed people it covers 0.57 of the upper arm's first third, on simulated ones 0.90.
 ARMHOLE = (-0.1, 0.04)
-BEHIND = 0.5  # from where on an arm, in the unit of FIRST, the trunk's cloth may lie behind a sleeve
-MISREAD = 0.4  # share of the sleeves in between that a reader is taken to have called short or long
+CLOTH_BEHIND_FROM = (
+    0.5  # from where on an arm, in the unit of SHORTEST_SLEEVE, the trunk's cloth may lie behind a sleeve
+)
+MISREAD_SHARE = 0.4  # share of the sleeves in between that a reader is taken to have called short or long
 
 
 def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -40,8 +44,8 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
 
     Changes cloth, cloth_mask, segmentation and attributes; the photograph still shows the whole sleeves.
     """
-    sleeveless, keypoints = rng.random() < SLEEVELESS, sample["keypoints"]
-    flat = flat_sleeves(sample["cloth_mask"][0], rng.uniform(0, INSET) if sleeveless else 0.0)
+    sleeveless, keypoints = rng.random() < SLEEVELESS_SHARE, sample["keypoints"]
+    flat = flat_sleeves(sample["cloth_mask"][0], rng.uniform(0, INSET_SHARE) if sleeveless else 0.0)
     if flat is None or not present(keypoints)[[*LEFT_ARM, *RIGHT_ARM]].all():
         return sample
     rows, columns = flat_places(sample["grid"])
@@ -51,12 +55,12 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
     arms = [
         (arm, *along_arm(keypoints, joints, upper.shape), own, upper & own[rows, columns]) for arm, joints, own in sides
     ]
-    if min(worn.sum() for *_, worn in arms) < FEWEST:
+    if min(worn.sum() for *_, worn in arms) < MIN_SLEEVE_PIXELS:
         return sample
-    last = min(float(np.quantile(place[worn], 0.98)) for _, place, _, _, worn in arms) - LEAST
-    if last <= FIRST and not sleeveless:
+    last = min(float(np.quantile(place[worn], 0.98)) for _, place, _, _, worn in arms) - MIN_CUT
+    if last <= SHORTEST_SLEEVE and not sleeveless:
         return sample
-    end = -np.inf if sleeveless else rng.uniform(FIRST, last)
+    end = -np.inf if sleeveless else rng.uniform(SHORTEST_SLEEVE, last)
     off, segmentation = np.zeros(upper.shape, bool), sample["segmentation"].copy()
     y, x = np.mgrid[: upper.shape[0], : upper.shape[1]]
     body = trunk(keypoints, present(keypoints), upper.shape)
@@ -65,7 +69,7 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
         a, b, c = np.linalg.lstsq(known, place[worn], rcond=None)[0]  # the place along the arm, linear in the sleeve
         off |= own & (a * x + b * y + c > end)
         bare = worn & off[rows, columns]
-        behind = np.where(body & (place > BEHIND), UPPER, BACKGROUND)
+        behind = np.where(body & (place > CLOTH_BEHIND_FROM), UPPER, BACKGROUND)
         segmentation[bare] = np.where(bare_arm(place, distance), arm, behind)[bare]
     group = "none" if sleeveless else length_read(end, decode(sample["attributes"], "sleeves"), rng)
     return without_cloth(sample, off, segmentation, group)
@@ -85,7 +89,7 @@ def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     for arm, joints in zip(ARMS, (LEFT_ARM, RIGHT_ARM)):
         place, distance = along_arm(keypoints, joints, upper.shape)
         skin = bare & (place > 0) & bare_arm(place, distance)
-        segmentation[skin & ~(body & (place < BEHIND))] = arm
+        segmentation[skin & ~(body & (place < CLOTH_BEHIND_FROM))] = arm
     return without_cloth(sample, ~top, segmentation, "none")
 
 
@@ -104,7 +108,7 @@ def with_armholes(sample: dict[str, Any], rng: np.random.Generator) -> dict[str,
         if there[list(joints)].all():
             place, distance = along_arm(keypoints, joints, upper.shape)
             cap = upper & (outwards(keypoints, joints, upper.shape) > end) & (place < 1) & (distance < BESIDE)
-            cap &= ~(body & (place > BEHIND))
+            cap &= ~(body & (place > CLOTH_BEHIND_FROM))
             segmentation[cap] = np.where(bare_arm(place, distance), arm, BACKGROUND)[cap]
     return sample | {"segmentation": segmentation}
 
@@ -131,7 +135,7 @@ def flat_straps(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray | None
     first, armpit = first_row(mask), max(row for *_, row in sides)
     trunk_mask = mask & ~sleeves[0] & ~sleeves[1]
     columns_in = np.flatnonzero(trunk_mask[armpit])
-    if not len(columns_in) or armpit - first < FEWEST_ROWS:
+    if not len(columns_in) or armpit - first < MIN_ROWS:
         return None
     rows, columns = np.mgrid[: mask.shape[0], : mask.shape[1]]
     half = (columns_in[-1] - columns_in[0]) / 2
@@ -182,7 +186,7 @@ def armpits(mask: np.ndarray) -> list[tuple[tuple[slice, slice], np.ndarray, int
             return None
         armpit = int(at_side[at_side[:, 2].argmax(), 1]) - 1  # the last row of the sleeve
         trunk_edge = int(edge[armpit : armpit + 3].min())
-        above = side[max(0, armpit - round(ABRUPT * rows)) : armpit + 1]
+        above = side[max(0, armpit - round(ARMPIT_ROWS * rows)) : armpit + 1]
         if not above[:, round(trunk_edge + STEP * mask.shape[1]) :].any():
             return None
         out.append((to_side, np.where(np.arange(len(edge)) < armpit + 3, trunk_edge, edge), armpit))
@@ -223,4 +227,4 @@ def length_read(end: float, before: str, rng: np.random.Generator) -> str:
         return "short"
     if end >= LONG_FROM:
         return before
-    return str(rng.choice(["short", "long"])) if rng.random() < MISREAD else ""
+    return str(rng.choice(["short", "long"])) if rng.random() < MISREAD_SHARE else ""

@@ -25,12 +25,12 @@ PARTS = (
 # The numbers below were chosen among some twenty settings by the mean IoU of the parse on 80 validation photographs,
 # which was 0.718 to 0.733 with them and 0.704 without any look at the colours.
 BINS = 16  # of the histogram, along each axis of CIELAB
-SPREAD = 0.8  # standard deviation of its blur, in bins
+BIN_BLUR = 0.8  # standard deviation of its blur, in bins
 STRETCH = 1.6  # of the two axes of hue, most of which no photograph uses
-SURE = 0.5  # pixels that a part has at least with this probability make its histogram
-LEAST = 0.002  # share of the picture that these cover; of fewer nothing is learned
-RARE = 1e-4  # of the commonest colour's density: rarer colours say nothing
-MOST = 20.0  # how much likelier, at most, a colour makes a part than the mean of all parts
+SURE_PROBABILITY = 0.5  # pixels that a part has at least with this probability make its histogram
+MIN_AREA = 0.002  # share of the picture that these cover; of fewer nothing is learned
+RARE_DENSITY = 1e-4  # of the commonest colour's density: rarer colours say nothing
+MAX_RATIO = 20.0  # how much likelier, at most, a colour makes a part than the mean of all parts
 WEIGHT = 0.6  # of the colours beside the network: neighbours have the same colour for the same reason
 ROUNDS = 5
 
@@ -66,20 +66,20 @@ def bins(image: np.ndarray) -> np.ndarray:
 def likelihoods(posterior: np.ndarray, place: np.ndarray) -> np.ndarray:
     """How much likelier each pixel's colour is in each part than in the mean of all that are seen.
 
-    posterior: (parts, N) in [0, 1]; place: (N,) as from `bins`. Returns (parts, N) in [1 / MOST, MOST]; 1 for parts of
-    which too little is seen.
+    posterior: (parts, N) in [0, 1]; place: (N,) as from `bins`. Returns (parts, N) in [1 / MAX_RATIO, MAX_RATIO]; 1 for
+    parts of which too little is seen.
     """
-    sure = np.where(posterior > SURE, posterior, 0)
-    enough = (sure > 0).mean(1) > LEAST
+    sure = np.where(posterior > SURE_PROBABILITY, posterior, 0)
+    enough = (sure > 0).mean(1) > MIN_AREA
     if not enough.any():
         return np.ones_like(posterior)
     density = np.stack([np.bincount(place, own, BINS**3) for own in sure[enough]]).reshape(-1, BINS, BINS, BINS)
-    blur = np.exp(-0.5 * ((np.arange(BINS)[:, None] - np.arange(BINS)) / SPREAD) ** 2)
+    blur = np.exp(-0.5 * ((np.arange(BINS)[:, None] - np.arange(BINS)) / BIN_BLUR) ** 2)
     blur /= blur.sum(0)
     density = np.einsum("plab,xl,ya,zb->pxyz", density, blur, blur, blur, optimize=True).reshape(len(density), -1)
     density /= density.sum(1, keepdims=True)
     mean = density.mean(0)
-    ratio = (density + RARE * mean.max()) / (mean + RARE * mean.max())
+    ratio = (density + RARE_DENSITY * mean.max()) / (mean + RARE_DENSITY * mean.max())
     out = np.ones(posterior.shape, np.float32)
-    out[enough] = np.clip(ratio, 1 / MOST, MOST).astype(np.float32)[:, place]
+    out[enough] = np.clip(ratio, 1 / MAX_RATIO, MAX_RATIO).astype(np.float32)[:, place]
     return out

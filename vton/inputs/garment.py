@@ -21,16 +21,18 @@ WORKING_SIZE = 640  # longer side on which masks are computed
 GRABCUT_WIDTH = 192
 CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
 
-LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
-BLANK = 2.0  # standard deviation of a picture's grey levels below which there is nothing on it
-SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment,
-HARDLY_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
-AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
-BEYOND = 0.005  # of the longer side, how far the background's outline may lie outside what the network thinks possible
+MIN_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
+BLANK_DEVIATION = 2.0  # standard deviation of a picture's grey levels below which there is nothing on it
+SURE_UPPER = 0.8  # above it, no search for a person who wears the garment,
+MIN_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
+SAME_OUTLINE_IOU = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
+MAX_OVERHANG = (
+    0.005  # of the longer side, how far the background's outline may lie outside what the network thinks possible
+)
 SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
-DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
-NOTCH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
-LEAST_OPENING, MOST_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
+OPENING_DEPTH = 0.6  # share of a garment's height within which its neck opening lies
+NOTCH_WIDTH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
+MIN_OPENING, MAX_OPENING = 0.003, 0.35  # share of the garment that the inside of its back takes, or a hood
 HOOD_EDGE = 0.03  # half the width of what a reader leaves of a hood at its edge, in widths of the garment
 RIM = 0.003  # of the longer side, how far inside its outline a garment's colours are mixed with the ground's
 TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
@@ -38,12 +40,14 @@ SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 # A garment on its side or upside down: of 23 upright ones the reader is sure by 0.95 to 0.99 that they are upper
 # garments, but of one by 0.89, and in other positions by 0.92 at most; of 39 turned skirts, trousers, hats and shoes
 # by 0.90 at most, but of one by 0.95.
-UPRIGHT = 0.95  # below it the reader is asked about the turns,
-LEAST_TURN, SURER = 0.93, 0.03  # and believes one from the first on that is surer by the second
+UPRIGHT_PROBABILITY = 0.95  # below it the reader is asked about the turns,
+MIN_TURN, TURN_MARGIN = 0.93, 0.03  # and believes one from the first on that is surer by the second
 # A pale picture, see `pale`: light of the border at least, and of half of its middle.
-PALE = 235
-HIGHLIGHTS = 6  # power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98
-SECOND = 0.3  # of the largest piece's area, from which on another piece is a second garment
+PALE_LEVEL = 235
+HIGHLIGHT_POWER = (
+    6  # power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98
+)
+SECOND_PIECE_SHARE = 0.3  # of the largest piece's area, from which on another piece is a second garment
 NOT_UPPER = {
     "dress": "a dress",
     "hat": "a hat",
@@ -245,14 +249,14 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     image: (H, W, 3) uint8, as it was read. The reader judges the garment; the search for joints tells whether a
     person wears it.
     """
-    if reading.upper >= SURELY_UPPER and reading.groups["view"]["worn"] < HARDLY_WORN:
+    if reading.upper >= SURE_UPPER and reading.groups["view"]["worn"] < MIN_WORN:
         return
     kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
     advice = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
     if _shows_a_person(image):
         raise GarmentOnPerson(f"This looks like {NOT_UPPER['person']}; {advice}")
-    blank = float(image.std((0, 1)).max()) < BLANK
-    if blank or reading.upper < LEAST_UPPER:
+    blank = float(image.std((0, 1)).max()) < BLANK_DEVIATION
+    if blank or reading.upper < MIN_UPPER:
         kind = "nothing" if blank else max(kinds, key=kinds.__getitem__)
         raise InputError(f"This looks like {NOT_UPPER[kind]}; {advice}")
 
@@ -274,8 +278,12 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     inside = reading.mask > 0.5
     plain = _by_uniform_background(image)
     if plain is not None:
-        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(BEYOND * max(inside.shape))) > 0
-        if (plain & inside).sum() > AGREES * (plain | inside).sum():  # seams of a floor and hard shadows are not cloth
+        possible = (
+            cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(MAX_OVERHANG * max(inside.shape))) > 0
+        )
+        if (plain & inside).sum() > SAME_OUTLINE_IOU * (
+            plain | inside
+        ).sum():  # seams of a floor and hard shadows are not cloth
             return _keep_large(plain & possible), "uniform"
     probability = shrink(reading.mask.astype(np.float32), TRIMAP_LONGEST)
     trimap = np.where(probability > 0.5, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
@@ -297,18 +305,18 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     if not len(rows):
         return nothing
     opening = (reading.opening > 0.5) & mask
-    opening[rows[0] + round(DEEPEST * (rows[-1] - rows[0])) :] = False
+    opening[rows[0] + round(OPENING_DEPTH * (rows[-1] - rows[0])) :] = False
     if not opening.any():
         return nothing
     opening = largest(opening)
     opening = np.maximum.accumulate(opening[::-1], 0)[::-1]  # and the rim above it
     # Labels and seams that reach into the front are no part of its neckline.
-    around = disc(NOTCH / 2 * opening.any(0).sum())
+    around = disc(NOTCH_WIDTH / 2 * opening.any(0).sum())
     opening = (cv2.morphologyEx(opening.astype(np.uint8), cv2.MORPH_OPEN, around) > 0) & mask
     values = reading.values.get("neckline", {})
     if opening.any() and values and max(values, key=values.__getitem__) == "hood":
         opening |= edge_of_hood(opening, mask)
-    return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
+    return opening if MIN_OPENING < opening.sum() / mask.sum() < MAX_OPENING else nothing
 
 
 def edge_of_hood(hood: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -346,12 +354,12 @@ def pale(image: np.ndarray) -> bool:
     h, w = image.shape[:2]
     light = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
     middle = light[h // 4 : 3 * h // 4, w // 4 : 3 * w // 4]
-    return bool(min(np.median(light[_border((h, w), 0.025)]), np.median(middle)) >= PALE)
+    return bool(min(np.median(light[_border((h, w), 0.025)]), np.median(middle)) >= PALE_LEVEL)
 
 
 def stretch_contrast(image: np.ndarray) -> np.ndarray:
     """A pale picture (H, W, 3) uint8 with its lightest tones spread, so that white on white is seen; others stay."""
-    return ((image / 255.0) ** HIGHLIGHTS * 255).round().astype(np.uint8) if pale(image) else image
+    return ((image / 255.0) ** HIGHLIGHT_POWER * 255).round().astype(np.uint8) if pale(image) else image
 
 
 def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
@@ -359,12 +367,12 @@ def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
     surest that an upper garment is seen; the reading is that of the turned picture.
     """
     reading = read_garment(reader, image)
-    if reading.upper >= UPRIGHT:
+    if reading.upper >= UPRIGHT_PROBABILITY:
         return reading, 0
     turns = {k: read_garment(reader, np.ascontiguousarray(np.rot90(image, k)), views=1) for k in (1, 2, 3)}
     best = max(turns, key=lambda k: turns[k].upper)
-    worn = turns[best].groups["view"]["worn"] >= HARDLY_WORN
-    if turns[best].upper < max(LEAST_TURN, reading.upper + SURER) or worn:
+    worn = turns[best].groups["view"]["worn"] >= MIN_WORN
+    if turns[best].upper < max(MIN_TURN, reading.upper + TURN_MARGIN) or worn:
         return reading, 0
     return read_garment(reader, np.ascontiguousarray(np.rot90(image, best))), best
 
@@ -446,7 +454,7 @@ def _check_single(mask: np.ndarray) -> None:
     """Raises InputError for a mask (H, W) bool of two things, neither of which is a scrap of the other."""
     _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     areas = np.sort(stats[1:, cv2.CC_STAT_AREA])[::-1]
-    if len(areas) > 1 and areas[1] > SECOND * areas[0]:
+    if len(areas) > 1 and areas[1] > SECOND_PIECE_SHARE * areas[0]:
         raise InputError("There is more than one garment in this picture; use a picture of the one to be put on.")
 
 

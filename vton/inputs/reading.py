@@ -18,7 +18,7 @@ NECK_MARGINS = (0.9, 1.1)  # of the windows around its neck
 # What the looks at the found garment say of each attribute, beside the whole picture.
 CLOSER_SHARE = {"sleeves": 0.75, "neckline": 0.75, "front": 0.75, "view": 0.0, "kind": 0.25}
 NECK_SHARE = 0.5  # of what these say of the neckline, beside what the whole garment says
-LEAST = 0.02  # share of the picture that a garment covers at least
+MIN_AREA = 0.02  # share of the picture that a garment covers at least
 
 
 class Attribute(NamedTuple):
@@ -78,7 +78,7 @@ def read_garment(
     mask, first, opening = _look(reader, image, [_window(whole, size, margin) for margin in (1.0, 1.12)], None)
     mask = mask if mask_prior is None else mask_prior.astype(np.float32)
     rows, columns = (np.flatnonzero((mask > 0.5).any(axis)) for axis in (1, 0))
-    if (mask > 0.5).mean() < LEAST:
+    if (mask > 0.5).mean() < MIN_AREA:
         return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
     closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)

@@ -28,7 +28,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "kind": {"upper": UPPER_KINDS, "not upper": NOT_UPPER},
 }
 VALUES = {name: tuple(v for values in groups.values() for v in values) for name, groups in GROUPS.items()}
-ABSENT = -20.0  # logit of what is surely not there
+ABSENT_LOGIT = -20.0  # logit of what is surely not there
 NECK = 0.55  # side of the window around the neck, of the garment's mean side
 CELLS = (5, 4)  # grid over the picture on which the attributes are read
 
@@ -90,7 +90,7 @@ class GarmentReader(nn.Module):
             y = F.interpolate(y, scale_factor=2, mode="nearest")
             y = smooth(torch.cat((y, side(feature)), 1))
         mask = F.interpolate(self.mask(y).float(), scale_factor=2, mode="bilinear", align_corners=False)
-        opening = torch.full_like(mask, ABSENT)
+        opening = torch.full_like(mask, ABSENT_LOGIT)
         if self.opening is not None:
             opening = F.interpolate(self.opening(y).float(), scale_factor=2, mode="bilinear", align_corners=False)
         return mask, dict(zip(VALUES, split)), opening

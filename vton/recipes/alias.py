@@ -21,8 +21,16 @@ from vton.networks.config import LITE, AliasConfig, ParserConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
 from vton.networks.losses import feature_matching, gradient_difference, perceptual
 from vton.networks.parser import Parser
-from vton.recipes.adversarial import update_discriminator
-from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid, with_sizes
+from vton.recipes.common import (
+    PictureRecipe,
+    PictureTask,
+    collate,
+    draped_people,
+    generators,
+    save_grid,
+    update_discriminator,
+    with_sizes,
+)
 from vton.tensors import tensor_to_picture
 
 

@@ -1,8 +1,9 @@
-"""What the try-on recipes share: learning-rate shapes, averaged weights, random numbers per sample, pictures."""
+"""What the try-on recipes share: rates, averaged weights, discriminators' update, random numbers, pictures."""
 
 import copy
 import dataclasses
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,23 +11,27 @@ from typing import Any, TypeVar
 import cv2
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
+from gan.losses import Objective, over_scales
 from training.recipe import AT_LEAST_1, SHARE, Recipe, setting
-from training.task import Task
+from training.task import Task, Trainer
 from training.weights import fill, load_model, save_model
 from vton.data.draped.people import DrapedPeople, load_people
 from vton.data.pack import Pack
-from vton.data.regions import as_predicted
 from vton.data.samples import Sampler
 from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import AliasConfig, FlowConfig
+from vton.networks.discriminator import gradient_penalty, logits, split
 from vton.networks.warping import warp
 from vton.tensors import tensor_to_picture
 
 Config = TypeVar("Config", AliasConfig, FlowConfig)
+BLUR = 1 / 40  # standard deviation of the blur under a ragged outline, as a share of the picture's height
+NOISE = (0.05, 0.3)  # standard deviation of the smooth noise that moves the outline; 0.34 is one of the blur
+MAX_NOISE = 0.45  # below one half, so that nothing far from the outline changes
 
 
 @dataclass
@@ -74,7 +79,7 @@ class PictureTask(Task):
         self.modules = {"model": model, "ema": ema}
         return model
 
-    def initial_state(self) -> dict[str, torch.Tensor]:
+    def initial_state(self) -> dict[str, Tensor]:
         """The weights that the recipe starts from."""
         return load_model(self.recipe.initial)[1]
 
@@ -134,7 +139,7 @@ def samplers(recipe: PictureRecipe, size: tuple[int, int]) -> tuple[Sampler, Sam
     return train, val
 
 
-def displacement(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def displacement(grid: Tensor, batch: dict[str, Tensor]) -> Tensor:
     """(B,) mean distance of a warp from the true one where that is known, in halves of the cloth picture's sides.
 
     grid: (B, H, W, 2) in [-1, 1]; another size than the batch's is enlarged.
@@ -147,7 +152,7 @@ def displacement(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Te
     return (away * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
 
 
-def warp_figures(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> tuple[dict[str, float], np.ndarray]:
+def warp_figures(grid: Tensor, batch: dict[str, Tensor]) -> tuple[dict[str, float], np.ndarray]:
     """What every warp is measured by, against the garment as it is worn: overlap, likeness, difference, and where it is
     known the distance from the true warp; and the warped masks (B, H, W) bool. grid: (B, H, W, 2).
     """
@@ -168,13 +173,13 @@ class PairTask(PictureTask):
 
     sampler: Sampler
     val_sampler: Sampler
-    _validation: dict[str, torch.Tensor] | None = None
+    _validation: dict[str, Tensor] | None = None
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
         """As of `Sampler`."""
         return self.sampler.sample(rng)
 
-    def validation(self) -> dict[str, torch.Tensor]:
+    def validation(self) -> dict[str, Tensor]:
         """The validation samples, always the same ones."""
         if self._validation is None:
             indices = range(self.recipe.validation)
@@ -189,9 +194,9 @@ class PairTask(PictureTask):
 
 
 class WarpTask(PairTask):
-    """Base of those that learn to warp; a share of the regions that they are given are wrong, see `as_predicted`."""
+    """Base of those that learn to warp; a share of their regions is wrong on purpose, see `imitate_prediction`."""
 
-    def grid(self, model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    def grid(self, model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
         """The sampling grid (B, H, W, 2) by which a network lays the cloths of a batch on their people."""
         raise NotImplementedError
 
@@ -201,10 +206,10 @@ class WarpTask(PairTask):
         locks, outlines = getattr(recipe, "locks", 0.0), getattr(recipe, "outlines", 0.0)
         if locks or outlines:
             rngs = generators(recipe.seed, step, micro + 10**6, rank, world, recipe.batch)
-            batch["region"] = as_predicted(batch["worn_mask"], locks, outlines, rngs)
+            batch["region"] = imitate_prediction(batch["worn_mask"], locks, outlines, rngs)
         return batch
 
-    def person_maps(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    def person_maps(self, batch: dict[str, Tensor]) -> Tensor:
         """What a network sees of the people of a batch, (B, 7, H, W): region, P and I_a."""
         return torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
 
@@ -215,6 +220,71 @@ class WarpTask(PairTask):
         columns = (*(batch[name] for name in ("person", "cloth", "worn")), laid)
         rows = [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(laid))]
         save_grid(folder / "warp.png", rows)
+
+
+def cut_locks(region: Tensor, rng: np.random.Generator) -> Tensor:
+    """A region (1, H, W) with one or two gaps from its upper edge downwards, where long hair would lie."""
+    rows, columns = (torch.nonzero(region[0].amax(axis))[:, 0] for axis in (1, 0))
+    if not len(rows):
+        return region
+    hidden, (top, height), width = region.clone(), (int(rows[0]), len(rows)), len(columns)
+    for _ in range(rng.integers(1, 3)):
+        middle = int(columns[0]) + rng.uniform(0.15, 0.85) * width
+        half, end = rng.uniform(0.03, 0.14) * width, top + round(rng.uniform(0.15, 0.6) * height)
+        hidden[:, :end, max(0, round(middle - half)) : round(middle + half)] = 0
+    return hidden
+
+
+def roughen_outline(region: Tensor, rng: np.random.Generator) -> Tensor:
+    """A region (1, H, W) whose outline is wrong by some hundredths of the height, as one that was predicted."""
+    sigma = BLUR * region.shape[1]
+    noise = cv2.GaussianBlur(rng.normal(0, 1, region.shape[1:]).astype(np.float32), (0, 0), sigma)
+    noise = noise * (rng.uniform(*NOISE) / max(float(noise.std()), 1e-6))
+    soft = cv2.GaussianBlur(region[0].float().numpy(), (0, 0), sigma)
+    return torch.from_numpy(soft + noise.clip(-MAX_NOISE, MAX_NOISE) > 0.5)[None].to(region.dtype)
+
+
+def imitate_prediction(regions: Tensor, locks: float, outlines: float, rngs: Sequence[np.random.Generator]) -> Tensor:
+    """Regions (B, 1, H, W): a share `locks` with gaps, a share `outlines` with a wrong outline; one generator each."""
+    imitations = []
+    for region, rng in zip(regions, rngs):
+        region = cut_locks(region, rng) if rng.random() < locks else region
+        imitations.append(roughen_outline(region, rng) if rng.random() < outlines else region)
+    return torch.stack(imitations)
+
+
+def update_discriminator(
+    trainer: Trainer,
+    critic: nn.Module,
+    loss: Objective,
+    pairs: Iterable[tuple[Tensor, Tensor, float]],
+    penalty_weight: float = 0.0,
+) -> dict[str, float]:
+    """One optimizer step of the conditional discriminators (eq. 10 and eq. 14).
+
+    critic: a MultiScaleDiscriminator as prepared for several processes; its optimizer is named "discriminator".
+    loss: see `gan.losses`.
+    pairs: of each micro-batch the real and the generated input (B,C,H,W), condition and picture along the channels,
+        and its share of the update.
+    penalty_weight: of the gradient penalty on the real inputs; 0 = none.
+    Returns Means over the update: `discriminator`, the loss with its penalty; `told_apart`, the share of patches whose
+    logit has the right sign; `penalty`, unweighted, where there is one.
+    """
+    sums: dict[str, float] = {}
+    for real, fake, share in pairs:
+        with trainer.autocast():
+            real_out, fake_out = (logits(part) for part in split(critic(torch.cat((real, fake))), len(real)))
+            value = over_scales(loss.d, real_out, fake_out)
+        right = [((r > 0).float().mean() + (f < 0).float().mean()) / 2 for r, f in zip(real_out, fake_out)]
+        figures = {"told_apart": torch.stack(right).mean()}
+        if penalty_weight:
+            figures["penalty"] = gradient_penalty(critic, real)
+            value = value + penalty_weight * figures["penalty"]
+        trainer.backward(value * share)
+        for name, figure in {"discriminator": value, **figures}.items():
+            sums[name] = sums.get(name, 0.0) + float(figure.detach()) * share
+    trainer.step("discriminator")
+    return sums
 
 
 def rate_factor(step: int, recipe: PictureRecipe) -> float:
@@ -232,7 +302,7 @@ def generators(seed: int, step: int, micro: int, rank: int, world: int, count: i
     return [np.random.default_rng([seed, step, micro, i]) for i in range(rank, count, world)]
 
 
-def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
+def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, Tensor]:
     """Stacks samples field by field; uint8 pictures (H,W,3) become float (3,H,W) in [-1, 1]."""
     out = {}
     for key in samples[0]:

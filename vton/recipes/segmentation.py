@@ -20,8 +20,7 @@ from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.networks.segmentation import SegmentationGenerator, generator_input
-from vton.recipes.adversarial import update_discriminator
-from vton.recipes.common import PairTask, PictureRecipe, collate, generators, samplers, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, collate, generators, samplers, save_grid, update_discriminator
 from vton.rules.sleeves import KINDS, contradicting, set_length
 from vton.tensors import tensor_to_picture
 

@@ -1,28 +1,5 @@
 // One picture of a game between generator and discriminator: Figure 1 on the line, or D's map and the warped grid in the
 // plane, and below the curves. Everything is worked out by the server; here it is only drawn.
-const LIGHT = {
-  ink: '#1f1b18',
-  grey: '#8a7f72',
-  faint: '#e6dfd3',
-  data: '#1f1b18',
-  made: '#2e7d50',
-  d: '#2b5fb0',
-  best: '#c8623a',
-  lost: '#b3361c',
-  paper: '#ffffff',
-};
-const NIGHT = {
-  ink: '#f4efe7',
-  grey: '#a99d8c',
-  faint: '#3a342e',
-  data: '#f4efe7',
-  made: '#6cc493',
-  d: '#8fb8f5',
-  best: '#e9a681',
-  lost: '#e2694a',
-  paper: '#1f1b18',
-};
-const FONT = '"IBM Plex Sans", ui-sans-serif, sans-serif';
 const GAN_CURVES = {
   line: [
     ['value', 'd', 'V(D, G)', []],
@@ -43,7 +20,6 @@ let parts = null,
 // What is shown: the picture that a running game brought last, or the page's own value.
 const present = () => live || props.value;
 
-const tones = () => (isDark() ? NIGHT : LIGHT);
 const say = (number, digits = 3) =>
   Number.isFinite(number)
     ? number
@@ -87,49 +63,10 @@ function build(host) {
   return parts;
 }
 
-// A canvas of that size in CSS pixels, sharp on every screen.
-function sized(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.height = `${height}px`;
-  }
-  const context = canvas.getContext('2d');
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  context.font = `13px ${FONT}`;
-  context.lineJoin = 'round';
-  return context;
-}
-function path(context, points, colour, width = 2, dash = []) {
-  context.strokeStyle = colour;
-  context.lineWidth = width;
-  context.setLineDash(dash);
-  context.beginPath();
-  let open = false;
-  for (const [x, y] of points) {
-    if (!Number.isFinite(y)) {
-      open = false;
-      continue;
-    }
-    if (open) context.lineTo(x, y);
-    else context.moveTo(x, y);
-    open = true;
-  }
-  context.stroke();
-  context.setLineDash([]);
-}
-function write(context, text, x, y, colour, align = 'left') {
-  context.fillStyle = colour;
-  context.textAlign = align;
-  context.fillText(spoken(text), x, y);
-}
-
 function figureOne(value, tone) {
   const width = parts.main.clientWidth || 600,
     height = 440,
-    context = sized(parts.main, width, height);
+    context = sharpCanvas(parts.main, width, height);
   const data = floats(value.data),
     fakes = floats(value.generated),
     scores = floats(value.measured),
@@ -221,7 +158,7 @@ function figureOne(value, tone) {
 
 function square(canvas, limit, most) {
   const side = Math.min(canvas.parentElement.clientWidth, most, canvas.clientWidth || most),
-    context = sized(canvas, side, side);
+    context = sharpCanvas(canvas, side, side);
   return {
     context,
     side,
@@ -381,7 +318,7 @@ function entitled(context, title, names, left, right, tone) {
 function plot(canvas, title, steps, lines, level, tone, floor) {
   const width = canvas.clientWidth || 500,
     height = 180,
-    context = sized(canvas, width, height);
+    context = sharpCanvas(canvas, width, height);
   const left = 46,
     right = width - 10,
     bottom = height - 22;

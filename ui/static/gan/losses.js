@@ -1,45 +1,23 @@
 // The two losses of the generator over D = D(G(z)), and their slopes; the present samples stand as marks on the axis.
-const LOSS_TONES = {
-  light: { ink: '#1f1b18', grey: '#8a7f72', faint: '#e6dfd3', minimax: '#2b5fb0', other: '#c8623a', mark: '#2e7d50' },
-  dark: { ink: '#f4efe7', grey: '#a99d8c', faint: '#3a342e', minimax: '#8fb8f5', other: '#e9a681', mark: '#6cc493' },
-};
-
 function panel(canvas, title, d, lines, low, high, marks, mean, tone) {
-  const ratio = window.devicePixelRatio || 1,
-    width = canvas.clientWidth || 340,
-    height = 250;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext('2d');
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.font = '13px "IBM Plex Sans", ui-sans-serif, sans-serif';
+  const width = canvas.clientWidth || 340,
+    height = 250,
+    context = sharpCanvas(canvas, width, height);
   const left = 34,
     right = width - 8,
     top = 44,
     bottom = height - 34,
     x = (v) => left + v * (right - left),
     y = (v) => bottom - ((v - low) / (high - low)) * (bottom - top);
-  const write = (text, px, py, colour, align = 'left') => {
-    context.fillStyle = colour;
-    context.textAlign = align;
-    context.fillText(spoken(text), px, py);
-  };
-  const stroke = (points, colour, size) => {
-    context.strokeStyle = colour;
-    context.lineWidth = size;
-    context.beginPath();
-    points.forEach(([px, py], i) => (i ? context.lineTo(px, py) : context.moveTo(px, py)));
-    context.stroke();
-  };
-  write(title, left, 14, tone.ink);
+  write(context, title, left, 14, tone.ink);
   let at = left;
   for (const [, colour, text] of lines) {
-    write(text, at, 32, tone[colour]);
+    write(context, text, at, 32, tone[colour]);
     at += context.measureText(text).width + 14;
   }
   for (const v of [low, 0, high]) {
-    stroke(
+    path(
+      context,
       [
         [left, y(v)],
         [right, y(v)],
@@ -47,39 +25,42 @@ function panel(canvas, title, d, lines, low, high, marks, mean, tone) {
       tone.faint,
       1,
     );
-    write(`${v}`.replace('-', '−'), left - 6, y(v) + 4, tone.grey, 'right');
+    write(context, `${v}`.replace('-', '−'), left - 6, y(v) + 4, tone.grey, 'right');
   }
   context.save();
   context.beginPath();
   context.rect(left, top - 1, right - left, bottom - top + 2);
   context.clip();
   for (const [values, colour] of lines)
-    stroke(
+    path(
+      context,
       [...values].map((v, i) => [x(d[i]), y(v)]),
       tone[colour],
       2.2,
     );
   context.restore();
   for (const mark of marks)
-    stroke(
+    path(
+      context,
       [
         [x(mark), bottom + 2],
         [x(mark), bottom + 10],
       ],
-      tone.mark,
+      tone.made,
       1,
     );
-  stroke(
+  path(
+    context,
     [
       [x(mean), top],
       [x(mean), bottom + 12],
     ],
-    tone.mark,
+    tone.made,
     1.6,
   );
   for (const tick of [0, 0.5, 1])
-    write(`${tick}`, x(tick), height - 6, tone.grey, tick === 0 ? 'left' : tick === 1 ? 'right' : 'center');
-  write('D(G(z))', x(0.26), height - 6, tone.grey, 'center');
+    write(context, `${tick}`, x(tick), height - 6, tone.grey, tick === 0 ? 'left' : tick === 1 ? 'right' : 'center');
+  write(context, 'D(G(z))', x(0.26), height - 6, tone.grey, 'center');
   const nearest = d.reduce((best, v, i) => (Math.abs(v - mean) < Math.abs(d[best] - mean) ? i : best), 0);
   canvas.setAttribute('role', 'img');
   canvas.setAttribute(
@@ -94,7 +75,7 @@ function draw() {
     host = element.querySelector('.losses');
   if (!host || !value) return;
   if (host.children.length !== 4) host.replaceChildren(...[0, 1, 2].map(() => make('canvas')), make('p', 'hint'));
-  const tone = LOSS_TONES[shade()],
+  const tone = tones(),
     d = floats(value.d),
     marks = floats(value.marks),
     mean = value.mean,
@@ -109,8 +90,8 @@ function draw() {
   ])
     one[name] = floats(value[name]);
   const lines = (suffix, ...names) => [
-    [one[`minimax${suffix}`], 'minimax', names[0]],
-    [one[`non_saturating${suffix}`], 'other', names[1]],
+    [one[`minimax${suffix}`], 'd', names[0]],
+    [one[`non_saturating${suffix}`], 'best', names[1]],
   ];
   panel(host.children[0], 'The loss of G', d, lines('', 'log(1 − D)', '−log D'), -5, 5, marks, mean, tone);
   panel(host.children[1], 'its slope by D', d, lines('_by_d', '−1/(1 − D)', '−1/D'), -8, 0, marks, mean, tone);
