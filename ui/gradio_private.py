@@ -246,8 +246,8 @@ class Assets:
     """
 
     KINDS: ClassVar = {".js": "text/javascript", ".css": "text/css"}
-    # Gradio names its files by what they hold; what is changed here keeps its name.
-    KEPT, KEPT_A_DAY = "public, max-age=31536000, immutable", "public, max-age=86400"
+    # A day, because what is changed here keeps its name.
+    HEADERS: ClassVar = {"Cache-Control": "public, max-age=86400", "Vary": "Accept-Encoding"}
 
     def __init__(self, app: ASGIApp) -> None:
         self.app, self.texts = app, scripts()
@@ -256,18 +256,15 @@ class Assets:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, as ASGI has it."""
         folder, _, name = scope.get("path", "").rpartition("/")
-        asked = scope["type"] == "http" and scope["method"] == "GET" and folder.endswith("/assets")
-        bodies = self._body(name) if asked and Path(name).suffix in self.KINDS else None
+        is_file = scope["type"] == "http" and scope["method"] == "GET" and folder.endswith("/assets")
+        bodies = self._body(name) if is_file and Path(name).suffix in self.KINDS else None
         if bodies is None:
             await self.app(scope, receive, send)
             return
-        headers = {"Cache-Control": self.KEPT_A_DAY if name in self.texts else self.KEPT, "Vary": "Accept-Encoding"}
         compress = "br" in Headers(scope=scope).get("accept-encoding", "")
-        if compress:
-            headers["Content-Encoding"] = "br"
-        await Response(bodies[compress], headers=headers, media_type=self.KINDS[Path(name).suffix])(
-            scope, receive, send
-        )
+        headers = self.HEADERS | ({"Content-Encoding": "br"} if compress else {})
+        answer = Response(bodies[compress], headers=headers, media_type=self.KINDS[Path(name).suffix])
+        await answer(scope, receive, send)
 
     def _body(self, name: str) -> tuple[bytes, bytes] | None:
         if name not in self._bodies:
