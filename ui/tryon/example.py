@@ -7,7 +7,7 @@
 
 Photographs lie in `people/` and `garments/` of `assets/examples`, their credits in PHOTOGRAPHS.md there. The stored
 try-on is `finished/`: every picture as WebP, label maps without loss, and what stands below them as JSON.
-`misaligned_pairs.json` holds, of each person's pair with the largest misaligned share, the largest few.
+`misaligned.json` holds, of each person's pair with the largest misaligned share, the largest few.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def failures() -> list[tuple[Failure, Path]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write `finished/`, `failures/` or `misaligned_pairs.json` of the shipped examples."""
+    """Write `finished/`, `failures/` or `misaligned.json` of the shipped examples."""
     folder = assets.examples_dir()
     if arguments == ["misaligned"]:
         write_misaligned_pairs(folder / "misaligned.json")
