@@ -14,7 +14,12 @@ from vton.networks.garment_reader import GROUPS, NECK, VALUES, GarmentReader
 LONGEST = 640  # longer side of the picture that is read, in pixels
 # Margins and shares were chosen by what was read right of 152 held-out pictures.
 MARGINS = (1.04, 1.1, 1.18)  # of the windows through which the found garment is looked at again
-NECK_MARGINS = (0.9, 1.1)  # of the windows around its neck
+NECK_MARGINS = (0.9, 1.1, 1.4, 1.8)  # of the windows around its neck
+# Of what is read of the opening in the whole picture, around the garment and around its neck. With these and the wider
+# windows the marked openings of 29 held-out garments are overlapped by 0.642, hoods by 0.751; by 0.652 and 0.654 with
+# the two narrow windows and without the whole picture. Of all 302 marked garments 4 openings are missed (7), and of 52
+# without one 1 is seen (2).
+OPENING_SHARES = (0.3, 0.1, 0.6)
 # What the looks at the found garment say of each attribute, beside the whole picture.
 CLOSER_SHARE = {"sleeves": 0.75, "neckline": 0.75, "front": 0.75, "view": 0.0, "kind": 0.25}
 NECK_SHARE = 0.5  # of what these say of the neckline, beside what the whole garment says
@@ -81,15 +86,17 @@ def read_garment(
     if (mask > 0.5).mean() < MIN_AREA:
         return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
-    closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
+    closer, second, around = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
     values = {name: (1 - share) * first[name] + share * second[name] for name, share in CLOSER_SHARE.items()}
     mask = 0.4 * mask + 0.6 * closer if mask_prior is None else mask
+    first_share, second_share, third_share = OPENING_SHARES
+    opening = (first_share * opening + second_share * around) / (first_share + second_share)
     if cast(GarmentReader, reader).config.neck:
-        windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]
+        windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[: views + 1]]
         _, third, nearer = _look(reader, image, windows, mask)
         values["neckline"] = (1 - NECK_SHARE) * values["neckline"] + NECK_SHARE * third["neckline"]
         common = _inside_all(windows, image.shape)
-        opening = np.where(common, 0.4 * opening + 0.6 * nearer, opening)
+        opening = np.where(common, (first_share + second_share) * opening + third_share * nearer, opening)
     return _reading(mask, opening, values)
 
 
