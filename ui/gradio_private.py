@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import errno
 import functools
+import gzip
 import json
 import logging
 import random
@@ -246,34 +247,37 @@ class Assets:
     """
 
     KINDS: ClassVar = {".js": "text/javascript", ".css": "text/css"}
+    # Browsers accept the first over secure connections alone.
+    ENCODINGS: ClassVar[dict[str, Callable[[bytes], bytes]]] = {
+        "br": functools.partial(brotli.compress, quality=4),
+        "gzip": gzip.compress,
+    }
     # A day, because what is changed here keeps its name.
     HEADERS: ClassVar = {"Cache-Control": "public, max-age=86400", "Vary": "Accept-Encoding"}
 
     def __init__(self, app: ASGIApp) -> None:
         self.app, self.texts = app, scripts()
-        self._bodies: dict[str, tuple[bytes, bytes]] = {}  # as it is, and compressed
+        self.files = {file.name: file for file in SCRIPTS.iterdir() if file.suffix in self.KINDS}
+        self._bodies: dict[tuple[str, str], bytes] = {}  # by name and encoding
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, as ASGI has it."""
         folder, _, name = scope.get("path", "").rpartition("/")
         is_file = scope["type"] == "http" and scope["method"] == "GET" and folder.endswith("/assets")
-        bodies = self._body(name) if is_file and Path(name).suffix in self.KINDS else None
-        if bodies is None:
+        if not is_file or name not in self.files:
             await self.app(scope, receive, send)
             return
-        compress = "br" in Headers(scope=scope).get("accept-encoding", "")
-        headers = self.HEADERS | ({"Content-Encoding": "br"} if compress else {})
-        answer = Response(bodies[compress], headers=headers, media_type=self.KINDS[Path(name).suffix])
+        accepted = Headers(scope=scope).get("accept-encoding", "")
+        encoding = next((name for name in self.ENCODINGS if name in accepted), "")
+        headers = self.HEADERS | ({"Content-Encoding": encoding} if encoding else {})
+        answer = Response(self._body(name, encoding), headers=headers, media_type=self.KINDS[Path(name).suffix])
         await answer(scope, receive, send)
 
-    def _body(self, name: str) -> tuple[bytes, bytes] | None:
-        if name not in self._bodies:
-            file = SCRIPTS / name
-            if not file.is_file():
-                return None
-            body = self.texts[name].encode() if name in self.texts else file.read_bytes()
-            self._bodies[name] = body, brotli.compress(body, quality=4)
-        return self._bodies[name]
+    def _body(self, name: str, encoding: str) -> bytes:
+        if (name, encoding) not in self._bodies:
+            body = self.texts[name].encode() if name in self.texts else self.files[name].read_bytes()
+            self._bodies[name, encoding] = self.ENCODINGS[encoding](body) if encoding else body
+        return self._bodies[name, encoding]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
