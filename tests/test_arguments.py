@@ -63,6 +63,7 @@ NEEDED = {
     "lab.tryon.labelled parser": "--data FOLDER",
     "lab.tryon.garments": "--run NEW",
     "lab.gan.evaluate": "--data FOLDER",
+    "ui.tryon.example": "",
     "lab.words": "http://127.0.0.1:9/",
     "lab.tryon.evaluate": "table",
     "lab.tryon.evaluate warps": "",
@@ -79,7 +80,6 @@ NEEDED = {
 # For maintainers; they take none.
 WITHOUT_OPTIONS = {
     "ui.translate.opening",
-    "ui.tryon.example",
     "ui.first",
     "lab.translator.spelling",
     "lab.checks.pins",

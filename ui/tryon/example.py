@@ -1,7 +1,7 @@
 """The photographs that the page offers, and the finished try-on that it opens with.
 
     python -m ui.tryon.example                     the stored try-on again, with the networks of now
-    python -m ui.tryon.example PERSON GARMENT      of another pair, by the names of their files
+    python -m ui.tryon.example finished --person NAME --garment NAME      of another pair
     python -m ui.tryon.example failures            the gallery of failures again
     python -m ui.tryon.example misaligned          the pairs whose garment fits least, for Compare
 
@@ -26,6 +26,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from training import assets
+from training.arguments import CommandLine
+from training.command import one_sentence
 from ui import theme
 from ui.figures import percent
 
@@ -239,18 +241,24 @@ def failures() -> list[tuple[Failure, Path]]:
     return [(one, assets.examples_dir() / "failures" / f"{one.person}-{one.garment}.webp") for one in FAILURES]
 
 
-def main(arguments: list[str]) -> int:
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
     """Write `finished/`, `failures/` or `misaligned.json` of the shipped examples."""
     folder = assets.examples_dir()
-    if arguments == ["misaligned"]:
+    command = CommandLine(prog="python -m ui.tryon.example", description=main.__doc__)
+    command.add_argument("what", nargs="?", default="finished", choices=("finished", "failures", "misaligned"))
+    for option, folder_name, name in zip(("--person", "--garment"), ("people", "garments"), PAIR):
+        names = [photograph.name for photograph in photographs(folder_name)]
+        command.add_argument(option, default=name, choices=names, metavar="NAME", help="of the stored try-on")
+    options = command.parse_args(argv)
+    if options.what == "misaligned":
         write_misaligned_pairs(folder / "misaligned.json")
-    elif arguments == ["failures"]:
+    elif options.what == "failures":
         write_failures(folder / "failures")
     else:
-        person, garment = arguments or PAIR
-        write(person, garment, folder / "finished")
+        write(options.person, options.garment, folder / "finished")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
