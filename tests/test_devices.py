@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks import gpu
-from training.precision import has_bf16
+from training.devices import has_bf16
 
 
 def test_without_a_card_one_sentence_says_so(monkeypatch, capsys):
