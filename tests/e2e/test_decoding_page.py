@@ -23,6 +23,24 @@ def traced(site):
     return Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, "", LAYERS["decoder"], api_name="/trace")
 
 
+def test_an_address_leads_to_its_step(visit, site):
+    page = visit()
+    translate(page, SENTENCE)
+    open_view(page, "Word by word")
+    page.locator(".decode-strip").first.wait_for()
+    page.focus(".decode-slider")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.hash.includes('view=decoding') && location.hash.includes('step=4')")
+    address = page.evaluate("location.hash")
+    page.evaluate("sessionStorage.clear()")  # as somebody else who follows the link
+    page.goto("about:blank")
+    page.goto(f"{site}{address}")
+    page.locator(".decode-name", has_text="Step 4 of").wait_for()
+    page.wait_for_timeout(500)
+    assert "step=4" in page.evaluate("location.hash")
+
+
 def test_decoding_step_by_step(visit, traced):
     page = visit()
     translate(page, SENTENCE)

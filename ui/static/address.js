@@ -13,6 +13,7 @@ let under_way = 0; // tabs that are still to be selected; until then the address
 // have just come open their first one once more, so a choice counts when it has lasted.
 const LASTS = 8; // tenths of a second
 let touched = false; // the visitor has chosen something since
+const wanted = document.documentElement.dataset; // its step: of the decoding that is to come (translate/decoding.js)
 function choose(where, id, tries = 600, lasted = 0) {
   const button = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
     selected = button?.getAttribute('aria-selected') === 'true';
@@ -29,6 +30,7 @@ for (const kind of ['pointerdown', 'keydown'])
     kind,
     () => {
       touched = true;
+      wanted.step = '';
     },
     true,
   );
@@ -60,6 +62,7 @@ function keep() {
 function go(arriving) {
   const query = new URLSearchParams(location.hash.slice(1)),
     tab = tabOf(query) || (arriving && sessionStorage.getItem(TAB)) || '';
+  wanted.step = (query.get('view') === 'decoding' && query.get('step')) || '';
   if (!tab) return;
   touched = false;
   const view = tab !== 'translate' && VIEWS[tab] && query.get('view'); // the server opens a view of Translate

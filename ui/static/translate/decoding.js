@@ -241,20 +241,14 @@ element.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 document.addEventListener('atelier-go', (event) => go(event.detail - 1));
-// The address may name a step of the first output that comes; later ones begin at their beginning.
-let wanted = true;
-const addressed = () => {
-  const told = new URLSearchParams(location.hash.slice(1));
-  return told.get('view') === 'decoding' ? Math.max(0, (Number(told.get('step')) || 1) - 1) : 0;
-};
+// The address may name a step: what comes begins there until somebody does something (address.js), later at its beginning.
+const wanted = () => Math.max(0, (Number(document.documentElement.dataset.step) || 1) - 1);
 watch('value', () => {
-  step = wanted && props.value ? addressed() : 0;
-  wanted = wanted && !props.value;
+  step = wanted();
   build();
 });
 window.addEventListener('hashchange', () => {
-  const told = new URLSearchParams(location.hash.slice(1));
-  if (told.get('view') === 'decoding' && told.get('step')) go(addressed());
+  if (document.documentElement.dataset.step) go(wanted());
 });
 watch('attention', unpack);
 onWidth(element, show);
