@@ -215,13 +215,11 @@ SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
 # OPENING: when an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they
 # are there, the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes
 # what they hold.
-# STATUS: with every message about an event, Gradio's page copies all that the outputs and what lies in them hold, only
-# to note that they are at work, which changes nothing of it.
 # TIMERS: an output whose progress is not shown would count its seconds all the same, and what has shown that the page
 # is loading would go on to count for ever; for either, the browser looks through the page sixty times a second.
 _CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
-SEARCHES, OPENING, STATUS, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "status", "timers"))
-REPLACEMENTS = {"core": {**SEARCHES, **OPENING, **STATUS}, "statustracker": TIMERS}  # by the script's name
+SEARCHES, OPENING, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "timers"))
+REPLACEMENTS = {"core": {**SEARCHES, **OPENING}, "statustracker": TIMERS}  # by the script's name
 # The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
 LANGUAGES = ("de", "fr", "ko")
 

@@ -134,21 +134,6 @@ def test_events_found_once_are_those_that_were_searched_for():
     assert pairs[0][0] == ["click", "load"] and all(before == after for before, after in pairs)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_components_noted_once_are_those_that_were_searched_for():
-    _, (slow, quick) = gradio_private.SEARCHES.items()
-    script = f"""
-      const before = (() => {{ {slow} return Z; }})(), after = (() => {{ {quick} return Z; }})();
-      const root = {{ id: 0, children: [{{ id: 1, children: [{{ id: 2 }}] }}, {{ id: 3, children: [] }}] }};
-      const look = () => [0, 1, 2, 3, 4].map((id) => [before(root, id), after(root, id)].map((one) => one?.id ?? null));
-      const first = look();
-      root.children = [...root.children, {{ id: 4 }}];
-      console.log(JSON.stringify([first, look()]));
-    """
-    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [[[0, 0], [1, 1], [2, 2], [3, 3], [end, end]] for end in (None, 4)]
-
-
 def test_two_streams_of_a_page_that_goes_leave_no_traceback():
     def stream_that_misses(name):
         async def app(scope, receive, send):
