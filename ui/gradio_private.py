@@ -429,9 +429,11 @@ class Streams:
 
         try:
             await self.app(scope, receive, forward)
-        except KeyError as error:
+        except (KeyError, RuntimeError) as error:
             # Of two streams of a page that goes, Gradio forgets the visitor with one and misses it with the other.
-            if error.args != (visitor,):
+            # Starlette wraps that error once an answer has begun.
+            missing = error.__cause__ if isinstance(error, RuntimeError) else error
+            if not isinstance(missing, KeyError) or missing.args != (visitor,):
                 raise
         finally:
             closing.set()
