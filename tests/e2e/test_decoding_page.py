@@ -207,7 +207,7 @@ def test_what_if_a_weight_were_another(visit):
     choose(page, "edit-head", "2")
     svg = page.locator("#edit-map svg")
     page.locator("#edit-map .heat-title", has_text="layer 2, head 2").wait_for()
-    chosen = "document.querySelector('#edit-column input').value.startsWith('3:')"
+    chosen = "document.querySelector('#edit-column input').value.startsWith('3 ·')"
     for _ in range(4):  # a list that loses the focus may draw the map once more, which takes the focus from it
         svg.focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
@@ -216,7 +216,7 @@ def test_what_if_a_weight_were_another(visit):
             page.wait_for_function(chosen, timeout=8000)
             break
     page.wait_for_function(chosen)
-    assert page.input_value("#edit-row input").startswith("2:")
+    assert page.input_value("#edit-row input").startswith("2 ·")
     slider_at = "weight => document.querySelector('#edit-weight input[type=range]').value === weight"
     set_number(page, "#edit-weight", "0.75")
     page.wait_for_function(slider_at, arg="0.75")
