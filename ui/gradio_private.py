@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import errno
 import functools
-import gzip
 import json
 import logging
 import random
@@ -21,18 +20,17 @@ import traceback
 from abc import ABCMeta
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-import brotli
 import gradio as gr
 import gradio_client
 from gradio.blocks import BlockFunction
 from gradio.route_utils import FnIndexInferError
 from gradio.utils import get_function_description, get_upload_folder
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui import endpoints, theme
@@ -215,67 +213,29 @@ SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
 # OPENING: when an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they
 # are there, the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes
 # what they hold.
-# TIMERS: an output whose progress is not shown would count its seconds all the same, and what has shown that the page
-# is loading would go on to count for ever; for either, the browser looks through the page sixty times a second.
 _CHANGES = theme.data("gradio.json")  # pairs of Gradio's text and of what stands instead
-SEARCHES, OPENING, TIMERS = (dict(_CHANGES[name]) for name in ("searches", "opening", "timers"))
-REPLACEMENTS = {"core": {**SEARCHES, **OPENING}, "statustracker": TIMERS}  # by the script's name
+SEARCHES, OPENING = dict(_CHANGES["searches"]), dict(_CHANGES["opening"])
+REPLACEMENTS = {**SEARCHES, **OPENING}
 # The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
 LANGUAGES = ("de", "fr", "ko")
 
 
-def scripts() -> dict[str, str]:
-    """Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words, by name."""
+def scripts() -> list[Route]:
+    """Routes of Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words."""
     texts = {}
-    for script, changes in REPLACEMENTS.items():
-        for file in SCRIPTS.glob(f"{script}-*.js"):
-            text = file.read_text("utf-8")
-            if all(text.count(old) == 1 for old in changes):
-                texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), changes.items(), text)
+    for file in SCRIPTS.glob("core-*.js"):
+        text = file.read_text("utf-8")
+        if all(text.count(old) == 1 for old in REPLACEMENTS):
+            texts[file.name] = functools.reduce(lambda text, pair: text.replace(*pair), REPLACEMENTS.items(), text)
     for english in SCRIPTS.glob("en-*.js"):
         for language in LANGUAGES:
             words = english.read_text(encoding="utf-8")
             texts |= {file.name: words for file in SCRIPTS.glob(f"{language}-*.js")}
-    return texts
+    return [Route(f"/assets/{name}", functools.partial(_script, text)) for name, text in texts.items()]
 
 
-class Assets:
-    """Sends Gradio's scripts and styles from memory: a page asks for more than a hundred as it opens, and Gradio would
-    read and compress each of them anew.
-    """
-
-    KINDS: ClassVar = {".js": "text/javascript", ".css": "text/css"}
-    # Browsers accept the first over secure connections alone.
-    ENCODINGS: ClassVar[dict[str, Callable[[bytes], bytes]]] = {
-        "br": functools.partial(brotli.compress, quality=4),
-        "gzip": gzip.compress,
-    }
-    # A day, because what is changed here keeps its name.
-    HEADERS: ClassVar = {"Cache-Control": "public, max-age=86400", "Vary": "Accept-Encoding"}
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app, self.texts = app, scripts()
-        self.files = {file.name: file for file in SCRIPTS.iterdir() if file.suffix in self.KINDS}
-        self._bodies: dict[tuple[str, str], bytes] = {}  # by name and encoding
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, as ASGI has it."""
-        folder, _, name = scope.get("path", "").rpartition("/")
-        is_file = scope["type"] == "http" and scope["method"] == "GET" and folder.endswith("/assets")
-        if not is_file or name not in self.files:
-            await self.app(scope, receive, send)
-            return
-        accepted = Headers(scope=scope).get("accept-encoding", "")
-        encoding = next((name for name in self.ENCODINGS if name in accepted), "")
-        headers = self.HEADERS | ({"Content-Encoding": encoding} if encoding else {})
-        answer = Response(self._body(name, encoding), headers=headers, media_type=self.KINDS[Path(name).suffix])
-        await answer(scope, receive, send)
-
-    def _body(self, name: str, encoding: str) -> bytes:
-        if (name, encoding) not in self._bodies:
-            body = self.texts[name].encode() if name in self.texts else self.files[name].read_bytes()
-            self._bodies[name, encoding] = self.ENCODINGS[encoding](body) if encoding else body
-        return self._bodies[name, encoding]
+async def _script(text: str, request: Request) -> Response:
+    return Response(text, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"})
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -63,10 +63,9 @@ def app_options() -> dict[str, Any]:
         "routes": [
             Route("/health", health),
             Mount("/words", StaticFiles(directory=theme.STATIC / "words")),
+            *gradio_private.scripts(),
         ],
-        "middleware": [
-            Middleware(one) for one in (Headers, gradio_private.Assets, gradio_private.Gate, gradio_private.Streams)
-        ],
+        "middleware": [Middleware(Headers), Middleware(gradio_private.Gate), Middleware(gradio_private.Streams)],
         "exception_handlers": {
             RequestValidationError: unfit,
             **dict.fromkeys(gradio_private.UNKNOWN_ERRORS, gradio_private.unknown),

@@ -142,6 +142,7 @@ def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
 def test_four_directions_of_one_model_and_swapping_goes_back(visit, site):
     page = visit()
     page.get_by_text("Model and search").click()
+    page.locator("#translation-model input").wait_for()
     page.wait_for_function("document.querySelector('#translation-model input').value === 'everyday'")
     enter(page, "A dog runs.")
     titled(page, "Cross attention")  # by now the languages have come with the model
