@@ -22,10 +22,8 @@ CENTRE_SHARE = 0.5  # how much of the distance between the hips is looked at, in
 # Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
 # dresses, and how much longer those are.
 HEM_DEVIATION, LONG_SHARE, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
-WAVE_SIZE, OPEN_SHARE = (
-    0.012,
-    0.3,
-)  # size of each of three waves in the same unit; share of old garments that stand open
+# Size of each of three waves in the same unit; share of old garments that stand open.
+WAVE_SIZE, OPEN_SHARE = 0.012, 0.3
 # How many parses have gaps in the trousers near the hem (bags, hands, white cloth taken for the wall), how many gaps at
 # most, and how wide these are in the same unit.
 GAPS_SHARE, GAPS, GAP = 0.25, 3, (0.02, 0.12)

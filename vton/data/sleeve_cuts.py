@@ -22,9 +22,8 @@ MIN_CUT = 0.12  # how much is cut off at least, in the same unit
 MIN_SLEEVE_PIXELS = 40  # pixels of a sleeve from which its direction in the flat garment can be told
 MIN_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
 STEP = 0.05  # by how much a sleeve stands out beside the trunk, and how deep its armpit is, in widths of the picture
-ARMPIT_ROWS = (
-    0.08  # within how many rows above the armpit it stands out, as a share of the garment's; a waist widens slowly
-)
+# Within how many rows above the armpit it stands out, as a share of the garment's; a waist widens slowly.
+ARMPIT_ROWS = 0.08
 LOWEST_ARMPIT = 0.75  # of a garment, from its highest row to its lowest
 # Ends up to which a cut sleeve is short, and from which on it is long, in the same unit; none in between.
 SHORT_TO, LONG_FROM = 1.0, 1.75
@@ -32,9 +31,8 @@ SLEEVELESS_SHARE, INSET_SHARE = 0.35, 0.45  # share of the garments that lose th
 # Where cloth without a sleeve ends beside the line of the upper arm, in its lengths, below 0 towards the body.
 # On 17 photographed people it covers 0.57 of the upper arm's first third, on simulated ones 0.90.
 ARMHOLE = (-0.1, 0.04)
-CLOTH_BEHIND_FROM = (
-    0.5  # from where on an arm, in the unit of SHORTEST_SLEEVE, the trunk's cloth may lie behind a sleeve
-)
+# From where on an arm, in the unit of SHORTEST_SLEEVE, the trunk's cloth may lie behind a sleeve.
+CLOTH_BEHIND_FROM = 0.5
 MISREAD_SHARE = 0.4  # share of the sleeves in between that a reader is taken to have called short or long
 
 

@@ -26,9 +26,8 @@ BLANK_DEVIATION = 2.0  # standard deviation of a picture's grey levels below whi
 SURE_UPPER = 0.8  # above it, no search for a person who wears the garment,
 MIN_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
 SAME_OUTLINE_IOU = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
-MAX_OVERHANG = (
-    0.005  # of the longer side, how far the background's outline may lie outside what the network thinks possible
-)
+# Of the longer side, how far the background's outline may lie outside what the network thinks possible.
+MAX_OVERHANG = 0.005
 SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
 OPENING_DEPTH = 0.6  # share of a garment's height within which its neck opening lies
 NOTCH_WIDTH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
@@ -44,9 +43,8 @@ UPRIGHT_PROBABILITY = 0.95  # below it the reader is asked about the turns,
 MIN_TURN, TURN_MARGIN = 0.93, 0.03  # and believes one from the first on that is surer by the second
 # A pale picture, see `pale`: light of the border at least, and of half of its middle.
 PALE_LEVEL = 235
-HIGHLIGHT_POWER = (
-    6  # power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98
-)
+# Power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98.
+HIGHLIGHT_POWER = 6
 SECOND_PIECE_SHARE = 0.3  # of the largest piece's area, from which on another piece is a second garment
 NOT_UPPER = {
     "dress": "a dress",

@@ -27,7 +27,7 @@ LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with le
 SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
-MOST_WALL = 0.2  # of its outline a piece of the old collar has beside the wall if it lies behind hair or before skin
+MAX_WALL_SHARE = 0.2  # of its outline a piece of the old collar has beside the wall if it lies behind hair or before skin
 
 
 def once(of: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,7 +125,7 @@ def _away_from_wall(r: TryOnResult, part: np.ndarray) -> np.ndarray:
     rim = (grown > 0) & ~part
     around = np.bincount(grown[rim], minlength=count)
     wall = np.bincount(grown[rim & (r.parse == labels.BACKGROUND)], minlength=count)
-    return part & (wall < MOST_WALL * np.maximum(around, 1))[pieces]
+    return part & (wall < MAX_WALL_SHARE * np.maximum(around, 1))[pieces]
 
 
 def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,8 @@ from vton.rules.sleeves import KINDS, contradicting, set_length
 
 ROUNDS = 10  # of the fit of a hem, after which it does not change any more
 LOBE = 0.02  # how far from the parabola a lobe of the hem reaches at most, as a share of the picture's height
-FOLLOWS = 0.9  # share of a hem's columns that lie no further from it; fewer, and the hem has another shape
-FEWEST_COLUMNS = 0.05  # as a share of the picture's width, of which a hem has to be seen
+FOLLOWING_SHARE = 0.9  # share of a hem's columns that lie no further from it; fewer, and the hem has another shape
+MIN_COLUMNS = 0.05  # as a share of the picture's width, of which a hem has to be seen
 
 
 def apply_rules(
@@ -81,7 +81,7 @@ def straighten_hem(segmentation: np.ndarray) -> np.ndarray:
     height, width = segmentation.shape
     meeting = above_bottom(segmentation == labels.UPPER, segmentation)
     columns = np.flatnonzero(meeting.any(0))
-    if len(columns) < FEWEST_COLUMNS * width:
+    if len(columns) < MIN_COLUMNS * width:
         return segmentation
     ends = len(meeting) - 1 - meeting[::-1, columns].argmax(0)
     across = 2 * (columns - columns.mean()) / width
@@ -90,7 +90,7 @@ def straighten_hem(segmentation: np.ndarray) -> np.ndarray:
         apart = ends - np.polyval(np.polyfit(across, ends, 2, w=weight), across)
         weight = 1 / np.sqrt(1 + (apart / (3 * max(0.5, np.median(np.abs(apart))))) ** 2)
     lobe = np.abs(apart) <= LOBE * height
-    if lobe.mean() < FOLLOWS:
+    if lobe.mean() < FOLLOWING_SHARE:
         return segmentation
     columns, ends, hem = columns[lobe], ends[lobe], np.round(ends - apart)[lobe]
     rows = np.arange(height)[:, None]
