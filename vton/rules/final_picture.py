@@ -27,7 +27,8 @@ LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with le
 SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
-MAX_WALL_SHARE = 0.2  # of its outline a piece of the old collar has beside the wall if it lies behind hair or before skin
+# Of its outline a piece of the old collar has so much beside the wall if it lies behind hair or before skin.
+MAX_WALL_SHARE = 0.2
 
 
 def once(of: Callable[..., Any]) -> Callable[..., Any]:
