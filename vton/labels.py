@@ -55,6 +55,8 @@ FLIP_LIP, FLIP_SEGMENTATION = mirror(LIP), mirror(SEGMENTATION)
 # Labels of a parse by what they stand for.
 HAT_LIP, HAIR_LIP, NECK_LIP, FACE_LIP = (LIP.index(name) for name in ("hat", "hair", "neck", "face"))
 DRESS_LIP, COAT_LIP, SCARF_LIP = LIP.index("dress"), LIP.index("coat"), LIP.index("scarf")
+# What a person carries: of the two labels in the class "noise", the one that no garment of the workshop needs.
+CARRIED_LIP = LIP.index("glove")
 UPPER_LIP = tuple(LIP.index(name) for name in ("upper-clothes", "dress", "coat"))
 ARMS_LIP = LEFT_ARM_LIP, RIGHT_ARM_LIP = LIP.index("left arm"), LIP.index("right arm")
 HEAD_LIP = tuple(LIP.index(name) for name in ("sunglasses", "face"))

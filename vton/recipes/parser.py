@@ -44,6 +44,7 @@ class ParserRecipe(PictureRecipe):
     teacher: str = setting("", "packed people whose labels another parser guessed; empty = none")
     teacher_share: float = setting(0.3, "of the samples")
     collars: float = setting(0.0, "share of the samples on which a collar is drawn (vton.data.collars)")
+    carried: bool = setting(False, "what a person carries is a label of its own; without, it is out of the loss")
     draped: float = 0.0
     validation: int = 24
 
@@ -105,7 +106,8 @@ class ParserTask(PictureTask):
         carried = warp_picture(person.carried.astype(np.uint8), matrix, size, nearest=True)
         inside = warp_picture(np.ones(person.parse.shape, np.uint8), matrix, size, nearest=True)
         target = labels.FLIP_LIP[target] if mirror else target
-        target = np.where((carried > 0) | (inside == 0), IGNORE, target).astype(np.uint8)
+        target = np.where(carried > 0, labels.CARRIED_LIP if self.recipe.carried else IGNORE, target)
+        target = np.where(inside == 0, IGNORE, target).astype(np.uint8)
         mask = warp_picture(person.person_mask, matrix, size) if rng.random() > 0.05 else np.zeros(size, np.float32)
         points = move_points(person.keypoints, matrix, mirror)
         visible = present(points)
@@ -156,11 +158,15 @@ class ParserTask(PictureTask):
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
-        matrix = np.zeros((20, 20), np.int64)
+        matrix, overlap, either = np.zeros((20, 20), np.int64), 0, 0
         for person in self.validation(self.recipe.validation):
-            matrix += confusion(person.parse, self.answer(person), ~person.carried, 20)
+            answer = self.answer(person)
+            matrix += confusion(person.parse, answer, ~person.carried, 20)
+            carried = answer == labels.CARRIED_LIP
+            overlap, either = overlap + (carried & person.carried).sum(), either + (carried | person.carried).sum()
         ious = group_iou(matrix, PARSER_GROUPS)
-        return {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
+        figures = {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
+        return figures | ({"iou_carried": float(overlap / max(1, either))} if self.recipe.carried else {})
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
