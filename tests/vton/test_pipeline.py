@@ -614,6 +614,23 @@ def test_a_loose_hem_does_not_depend_on_where_the_old_garment_let_the_trousers_b
     assert bool(((regions[0] == labels.UPPER) != (regions[1] == labels.UPPER)).any()) is follows
 
 
+def test_a_bag_that_is_carried_stays_before_the_new_garment_and_a_speck_of_one_does_not(result):
+    cloth = final_picture.layers(result).cloth
+    y, x = (int(v.mean()) for v in np.nonzero(cloth))
+    bag, speck = np.zeros((2, *cloth.shape), bool)
+    bag[y - 20 : y + 20, x - 15 : x + 15], speck[y - 40 : y - 36, x : x + 4] = True, True
+    assert cloth[bag | speck].all()
+    parse = np.where(bag | speck, np.uint8(labels.CARRIED_LIP), result.parse)
+    person = np.where((bag | speck)[..., None], np.uint8((255, 0, 255)), result.person)
+    carrying = replace(result, parse=parse, person=person)
+    picture, opacity = compose(carrying)
+    inside = cv2.resize(cv2.erode(bag.astype(np.uint8), np.ones((5, 5))), opacity.shape[::-1]) > 0
+    assert inside.any() and not opacity[inside].any()  # the photograph, byte for byte
+    over_speck = cv2.resize(speck.astype(np.uint8), opacity.shape[::-1]) > 0
+    assert opacity[over_speck].min() > 250
+    assert (photograph_parts(carrying) & bag).sum() == bag.sum() and not (photograph_parts(carrying) & speck).any()
+
+
 @pytest.fixture
 def sleeves_off(tryon, result):
     """A record whose arms go bare, as if long sleeves had hidden all but the hands; and these, (H, W) bool."""

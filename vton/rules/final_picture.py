@@ -24,7 +24,7 @@ from vton.rules import composite, neckline, opacity
 from vton.warps import grid_of
 
 LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with less in sight they cannot be continued
-SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
+SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand or bag, single fingers have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
 # Of its outline a piece of the old collar has so much beside the wall if it lies behind hair or before skin.
@@ -69,13 +69,13 @@ class Layers(NamedTuple):
 def layers(r: TryOnResult) -> Layers:
     """The layers of a result.
 
-    The person's layer is face, hair but for its rim beside the garment, hat, glasses, hands, bare arms that stay bare,
-    trousers that the garment does not cover, and the neck where the prediction leaves it bare, because the person's own
-    is better than a painted one.
+    The person's layer is face, hair but for its rim beside the garment, hat, glasses, hands and what they carry, bare
+    arms that stay bare, trousers that the garment does not cover, and the neck where the prediction leaves it bare,
+    because the person's own is better than a painted one.
     """
     nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
     person = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
-    person |= hands(r)
+    person |= hands(r) | carried(r)
     if r.options.detail:
         own = own_skin(r)
         # Own skin stays where a wall is predicted, which the photograph does not show; a thin rim beside a sleeve goes.
@@ -95,9 +95,19 @@ def layers(r: TryOnResult) -> Layers:
 @once
 def hands(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the hands as photographed, without pieces smaller than SCRAP."""
-    arms = np.isin(r.parse_agnostic, labels.ARMS_LIP)
-    _, pieces = cv2.connectedComponents(arms.astype(np.uint8))
-    return arms & (np.bincount(pieces.ravel())[pieces] >= SCRAP * arms.size)
+    return _without_scraps(np.isin(r.parse_agnostic, labels.ARMS_LIP))
+
+
+@once
+def carried(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, bags and whatever else the person carries, as photographed, likewise."""
+    return _without_scraps(r.parse == labels.CARRIED_LIP)
+
+
+def _without_scraps(part: np.ndarray) -> np.ndarray:
+    """A part (H, W) bool without its pieces smaller than SCRAP."""
+    _, pieces = cv2.connectedComponents(part.astype(np.uint8))
+    return part & (np.bincount(pieces.ravel())[pieces] >= SCRAP * part.size)
 
 
 @once
@@ -305,12 +315,14 @@ def old_below_hem(r: TryOnResult) -> np.ndarray:
 
 
 def photograph_parts(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, what S-hat leaves as the photograph shows it: wall, hair, bare arms and neck, `old_below_hem`."""
+    """(H, W) bool, what S-hat leaves as the photograph shows it: wall, hair, bare arms and neck, what is carried, and
+    `old_below_hem`.
+    """
     wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_old_garment(r)
     arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
     neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
     hair = (r.parse == labels.HAIR_LIP) & (r.segmentation == labels.HAIR)
-    return wall | arms | neck | hair | old_below_hem(r)
+    return wall | arms | neck | hair | carried(r) | old_below_hem(r)
 
 
 @once
