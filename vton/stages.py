@@ -158,7 +158,9 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         mirror = picture_to_tensor(skeleton, networks.device)
     groups = attributes.condition_groups(r.garment_cut.attributes, r.options.sleeves, r.options.hem)
     code = torch.from_numpy(attributes.encode(groups))[None].to(networks.device)
-    parse = labels.lip_to_13(r.parse_agnostic)
+    # In training nobody knew what was carried, so the generator has not learned what it looks like.
+    carried = r.parse_agnostic == labels.CARRIED_LIP
+    parse = labels.lip_to_13(np.where(carried, np.uint8(labels.BACKGROUND), r.parse_agnostic))
     view = agnostic.hide_hem(parse, r.keypoints, groups["hem"]) if config.hides_hem else parse
     view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
     inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
