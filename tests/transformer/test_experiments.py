@@ -81,6 +81,28 @@ def test_the_pronoun_shows_what_was_understood(text, language, meant, verdict):
     assert pronouns.last_pronoun(text, language).verdict(meant).startswith(verdict)
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "meant", "verdict"),
+    [
+        ("Das Buch passt nicht in den Koffer, weil er zu groß ist.", "de", "book", "Wrong: “er” is the suitcase,"),
+        ("Das Buch passt nicht in den Koffer, weil es zu groß ist.", "de", "book", "Right: “es” can only be the book."),
+        ("Le livre ne va pas dans la valise parce qu'il est trop petit.", "fr", "suitcase", "Wrong: “il” is the book,"),
+    ],
+)
+def test_a_book_shows_it_too(text, language, meant, verdict):
+    assert pronouns.last_pronoun(text, language, "book").verdict(meant).startswith(verdict)
+
+
+def test_a_wrong_article_is_told_and_shows_nothing_of_the_pronoun():
+    told = pronouns.last_pronoun("La trophée ne va pas dans la valise parce qu'elle est trop grande.", "fr")
+    assert told.verdict("trophy") == (
+        "It does not show: “elle” agrees with both nouns. The article of “la trophée” is wrong."
+    )
+    told = pronouns.last_pronoun("Der Trophe passt nicht in den Koffer, weil er zu groß ist.", "de")
+    assert told.verdict("trophy").endswith("both nouns. This page does not know the noun of “der Trophe”.")
+    assert not pronouns.last_pronoun("Der Pokal passt nicht in den Koffer, weil er zu groß ist.", "de").slip
+
+
 def test_nothing_is_said_where_a_gender_cannot_be_told():
     assert pronouns.last_pronoun("Die Trophäe passt nicht in die Dings, weil sie groß ist.", "de") is None
     assert pronouns.last_pronoun("Die Trophäe passt nicht in den Koffer.", "de") is None

@@ -361,6 +361,6 @@ def test_heads_that_do_one_thing_are_named():
     back[0, 0] = 1
     shuffled = np.eye(4)[[2, 0, 3, 1]]
     found = interpret.roles(statistics(np.stack([eye, last, back, shuffled, np.full((4, 4), 0.25)])[None]))
-    expected = ["looks at its own place", "rests on start or end", "looks one back", "picks single tokens"]
+    expected = ["looks at its own place", "rests on start or end", "looks one back", "picks single pieces"]
     assert found[0, :4].tolist() == expected and found[0, 4] == ""
     assert interpret.roles(statistics(np.full((1, 1, 9, 9), 1 / 9)))[0, 0] == "looks everywhere"

@@ -234,7 +234,7 @@ def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(current):
             seen = attention.draw_map(current.attention, stop.kind, stop.layer, stop.head)
             assert f'data-cell="{stop.cell[0]},{stop.cell[1]}"' in card(stop, number, 13)
             weight = floats(seen["weights"], len(seen["rows"]), len(seen["columns"]))[stop.cell]
-            assert "with" not in stop.text or f"{weight:.2f}" in stop.text or stop.title != "The source looks at itself"
+            assert "with" not in stop.text or f"{weight:.2f}" in stop.text or stop.title != "The text looks at itself"
     step = found[8]
     row = current.attention.cross[step.layer, step.head, step.query]
     assert f"the weight {row[:-1].max():.2f}" in step.text

@@ -96,7 +96,7 @@ def test_every_answer_can_be_saved(view, current, readings, question, tmp_path, 
     elif question == "encoder":
         assert rows[-1]["translation"] == current.translation.text == value["translations"][-1]["text"]
     elif question == "contributions":
-        shares = [np.float32(row["from the source"]) for row in rows]
+        shares = [np.float32(row["from the text"]) for row in rows]
         assert shares == contributions(*where).source_share.tolist()  # every digit
         assert ElementTree.fromstring(written[".svg"]) is not None
     elif question == "learning":

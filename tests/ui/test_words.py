@@ -12,6 +12,8 @@ LANGUAGES = [name for name in first.LANGUAGES if name != "en"]
 TABLES = {name: json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")) for name in LANGUAGES}
 TAG = re.compile(r"</?[a-z]+>")
 PART = re.compile(r"\{!?\}")
+LARGE = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+THOUSANDS = {"de": "\u202f", "fr": "\u202f", "ko": ","}  # between them, as in ui/static/language.js
 
 
 def parts(key, words):
@@ -51,3 +53,13 @@ def test_a_translation_that_loses_a_part_or_a_tag_is_noticed():
 def test_tables_have_the_same_keys():
     keys = [set(table) for table in TABLES.values()]
     assert all(one == keys[0] for one in keys)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_large_numbers_are_written_as_the_language_does(language):
+    seen = 0
+    for key, words in TABLES[language].items():
+        for number in LARGE.findall(key):
+            assert number.replace(",", THOUSANDS[language]) in words, key
+            seen += 1
+    assert seen

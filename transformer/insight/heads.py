@@ -8,8 +8,8 @@ from transformer.insight.interpret import alignment, attention_map, is_end
 from transformer.translator import Attention
 
 TRAITS = {  # what a head can be, in words
-    "previous": "looks at the token before",
-    "following": "looks at the token after",
+    "previous": "looks at the piece before",
+    "following": "looks at the piece after",
     "end": "rests on start or end",
     "aligned": "looks at the aligned word",
 }

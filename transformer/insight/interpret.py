@@ -191,7 +191,7 @@ CLEAR = 0.5  # share of the attention from which a head is said to do one thing
 
 def roles(figures: HeadStatistics, kind: str = "encoder") -> np.ndarray:
     """What each head of one kind of attention mostly does, in words, (L, h) of str; "" for none of the simple patterns,
-    "picks single tokens" for a head that is confident without a fixed place, "looks everywhere" for a spread one.
+    "picks single pieces" for a head that is confident without a fixed place, "looks everywhere" for a spread one.
     """
     out = np.empty(figures.entropy.shape, dtype=object)
     for place in np.ndindex(out.shape):
@@ -200,7 +200,7 @@ def roles(figures: HeadStatistics, kind: str = "encoder") -> np.ndarray:
         if share >= CLEAR:
             out[place] = words
         elif figures.confidence[place] >= CLEAR:
-            out[place] = "picks single tokens"
+            out[place] = "picks single pieces"
         else:
             out[place] = "looks everywhere" if figures.confidence[place] < CLEAR / 2 else ""
     return out

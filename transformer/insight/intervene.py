@@ -353,7 +353,7 @@ def follow(
     config = translator.model.config
     labels = [*ids, config.eos] if finished else list(ids)
     if not labels:
-        raise ValueError("There is no token to follow.")
+        raise ValueError("There is no piece to follow.")
     state = open_decoder(translator, source_ids, intervention, watch=True)
     length, layers = len(labels), config.decoder_layers
     decoder = np.zeros((layers, config.heads, length, length), np.float32)
@@ -487,7 +487,7 @@ def continue_from(
     if not 0 <= step < len(decoding.labels):
         raise ValueError(f"This output has steps 1 to {len(decoding.labels)}; got step {step + 1}.")
     if not 0 <= token < config.vocab_size or token in translator.forbidden_ids():
-        raise ValueError("No translation can hold this token; choose another one.")
+        raise ValueError("No translation can hold this piece; choose another one.")
     before = decoding.ids[:step]
     likely = dict(decoding.top[step])
     if token in likely:

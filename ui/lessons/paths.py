@@ -13,7 +13,7 @@ import numpy as np
 from transformer.insight import interpret
 from ui import theme
 from ui.translate.view import CurrentTranslation
-from ui.translate.words import plain, query_names, tokens_html
+from ui.translate.words import plain, tokens_html
 
 FOLDER = theme.STATIC / "lessons"
 MAX_TOKENS = 24  # that an answer lists
@@ -67,7 +67,7 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
         "text": escape(current.entry.source_text),
         "count": len(read_tokens),
         "tokens": tokens_html(read_tokens[:MAX_TOKENS], " …" * (len(read_tokens) > MAX_TOKENS)),
-        "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",
+        "query": f'<b translate="no">{escape(plain(part.rows[row]))}</b>',
         "key": f'<b translate="no">{escape(plain(part.columns[column]))}</b>',
         "weight": float(whole[part.row_places[row], part.column_places[column]]),
         "heads": attention.cross.shape[1],

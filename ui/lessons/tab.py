@@ -32,6 +32,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="lesson-scroll"><table class="lesson-table"><tr>{head}</tr>{body}</table></div>'
 
 
+def verbatim(text: str) -> str:
+    """HTML of what a visitor or a model wrote, which is in no language of the page's."""
+    return f'<span dir="auto">{escape(text)}</span>'
+
+
 NO_PRONOUN = "No pronoun, or a noun whose gender cannot be told here."
 MAX_WORDS = 12  # of a translation that may be endless nonsense
 
@@ -55,7 +60,7 @@ def difference_html(before: str, after: str) -> str:
 def outcomes(results: Sequence[Any]) -> list[tuple[str, str]]:
     """HTML of the translations of an experiment, and of what became of the first one in each."""
     first, *others = (one.text for one in results)
-    return [(escape(first), ""), *((escape(clip(text)), difference_html(first, text)) for text in others)]
+    return [(verbatim(first), ""), *((verbatim(clip(text)), difference_html(first, text)) for text in others)]
 
 
 def experiments_html(services: Any, current: CurrentTranslation) -> str:
@@ -67,7 +72,7 @@ def experiments_html(services: Any, current: CurrentTranslation) -> str:
     alone = experiments.heads_alone(translator, current.translation, current.sentence, options)
     heads = [(escape(one.change), *cells) for one, cells in zip(alone, outcomes(alone))]
     read = experiments.encoders(translator, current.translation, current.sentence, options)
-    encoders = [(escape(one.change), escape(one.source), *cells) for one, cells in zip(read, outcomes(read))]
+    encoders = [(escape(one.change), verbatim(one.source), *cells) for one, cells in zip(read, outcomes(read))]
     return (
         "<h3>One head against all</h3>"
         + table(("heads", "translation", "what became of it"), heads)
@@ -80,11 +85,11 @@ def trophy_html(services: Any) -> str:
     """HTML of the trophy's sentences in German and French, each with what its pronoun shows."""
     rows = []
     for pair in ("en-de", "en-fr"):
-        for text, referent in pronouns.SENTENCES.items():
+        for text, (thing, referent) in pronouns.SENTENCES.items():
             output = translate_text(services, text, pair, 4, None, 1).text
-            pronoun = pronouns.last_pronoun(output, pair[-2:])
+            pronoun = pronouns.last_pronoun(output, pair[-2:], thing)
             verdict = pronoun.verdict(referent) if pronoun else NO_PRONOUN
-            rows.append((escape(pair_label(*pair.split("-"))), escape(text), escape(output), escape(verdict)))
+            rows.append((escape(pair_label(*pair.split("-"))), verbatim(text), verbatim(output), escape(verdict)))
     return table(("", "sentence", "translation", "what the pronoun shows"), rows)
 
 

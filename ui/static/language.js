@@ -17,6 +17,8 @@ const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   LONGEST = 1000, // signs of a text that may be one with changing parts
   ENOUGH = 12, // signs of a pattern that may hold parts of several words the table does not know
   DEPTH = 3, // of parts in parts
+  // Between the thousands; elsewhere a comma, as in English. German's point would be one with that of 0.61.
+  THOUSANDS = { de: '\u202f', fr: '\u202f' },
   VISITORS = '\u2060', // stands around what is the visitor's own in the markup of a paragraph
   MARK = /^(✎ )?\((start|end|padding|to \p{L}+)\)$/u;
 
@@ -34,6 +36,9 @@ const originals = new WeakMap(), // text node -> { original, shown }; element ->
   observer = new MutationObserver(collect);
 const squeeze = (text) => text.trim().replace(/\s+/g, ' ');
 const inWords = (text) => /\p{L}{2}/u.test(text);
+const isLarge = (text) => /\d,\d{3}(?!\d)/.test(text);
+const numbers = (text) =>
+  text.replace(/(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])/g, (one) => one.replaceAll(',', THOUSANDS[language] || ','));
 
 // -- the table ----------------------------------------------------------------------------------------------------------
 
@@ -82,7 +87,7 @@ function finder(words) {
         words = isOwn ? null : find(part, depth + 1);
       isKnown ||= words !== null;
       isPartial ||= !isOwn && words === null && part.includes(' ') && inWords(part);
-      return words ?? part;
+      return words ?? (isOwn || inWords(part) ? part : numbers(part));
     });
     return { words: isKnown ? all : null, isPartial };
   }
@@ -124,14 +129,15 @@ function finder(words) {
     ]) {
       const pieces = text.split(border);
       if (pieces.length === 1) continue;
-      const all = pieces.map((one) => find(one, depth + 1) ?? (inWords(one) ? null : one));
+      const all = pieces.map((one) => find(one, depth + 1) ?? (inWords(one) ? null : numbers(one)));
       if (!all.includes(null)) return all.join(joint);
     }
     return null;
   }
   function find(text, depth = 0) {
     const direct = exact.get(text);
-    if (direct !== undefined || depth > DEPTH || text.length > LONGEST || !inWords(text)) return direct ?? null;
+    if (direct !== undefined || depth > DEPTH || text.length > LONGEST) return direct ?? null;
+    if (!inWords(text)) return depth || !isLarge(text) ? null : numbers(text);
     const known = `${depth}${text}`;
     if (!found.has(known)) {
       if (found.size > 5000) found.clear();
@@ -156,7 +162,7 @@ const dressed = (original, words) => `${original.match(/^\s*/)[0]}${words}${orig
 
 function text(node, act) {
   const original = kept(originals.get(node), node.nodeValue);
-  if (!inWords(original)) return;
+  if (!inWords(original) && !isLarge(original)) return;
   const show = (words) => {
     const next = words === null ? original : dressed(original, words);
     if (words === null) originals.delete(node);

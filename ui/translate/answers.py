@@ -73,9 +73,9 @@ def contributions_answer(shares: Contributions) -> Answer:
     ]
     attention_map = AttentionMap(both, shares.tokens, columns, list(range(len(both))), list(range(len(columns))))
     value = {**asdict(shares), "source_share": shares.source_share}
-    head = ["chosen", "from the source", "from the prefix", *columns]
-    axes = ("chosen piece", "source, then prefix")
-    return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, attention_map, axes)
+    head = ["chosen", "from the text", "from what is written", *columns]
+    axes = ("chosen piece", "text, then what is written")
+    return Answer("contributions", "Text against what is written (ALTI+)", head, rows, value, attention_map, axes)
 
 
 def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:

@@ -62,7 +62,7 @@ def table(translator: Translator, reference: Decoding, free: Decoding) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div class="outcome"><p>{_summary("Teacher forcing", reference)} {_summary("Free generation", free)}</p>'
-        '<div class="rank-scroll"><table class="outcome-table forcing"><thead><tr><th>#</th><th>your token</th>'
+        '<div class="rank-scroll"><table class="outcome-table forcing"><thead><tr><th>#</th><th>your piece</th>'
         "<th>loss</th><th>it would have chosen</th><th>its own piece</th><th>loss</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div></div>"
     )

@@ -26,7 +26,7 @@ from ui.translate.words import head_title, number_choices, plain
 QUESTIONS = [
     ("When does the answer form?", "logit"),
     ("What has the encoder understood?", "encoder"),
-    ("From the source or from the prefix?", "contributions"),
+    ("From the text or from what is written?", "contributions"),
     ("Where is a head most typical?", "find"),
     ("How was it learnt?", "learning"),
 ]
@@ -89,11 +89,11 @@ def shares_html(parts: Contributions) -> str:
         share = float(share)
         bar = (
             f'<span class="share-bar" style="--share:{share:.4f}" role="img" '
-            f'aria-label="{percent(share)} source"></span>'
+            f'aria-label="{percent(share)} from the text"></span>'
         )
         head = f'<th scope="row" translate="no">{word(token)}</th>'
         rows.append(f"{head}<td>{bar}</td><td>{percent(share, 1)}</td><td>{percent(1 - share, 1)}</td>")
-    return scroll_table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
+    return scroll_table(["chosen", "text | written", "text", "written"], rows, "Text against what is written, by piece")
 
 
 def contributions_map(parts: Contributions) -> dict:

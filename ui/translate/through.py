@@ -122,14 +122,14 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
     asks, prefix = tokens["asks_target"], "the translation so far"
     rows = {
         "source": embedding_part(source[place], place, walk.source),
-        "encoder_attention": attention_part(walk.encoder_attention, head, source, tokens["asks_source"], "the source"),
+        "encoder_attention": attention_part(walk.encoder_attention, head, source, tokens["asks_source"], "the text"),
         "encoder_norm": norm_part(walk.encoder_attention.norm, "attention"),
         "encoder_feed_forward": feed_forward_part(walk.encoder_feed_forward, activation),
         "encoder_norm_2": norm_part(walk.encoder_feed_forward.norm, "the network"),
         "target": embedding_part(read[step], step, walk.target),
         "decoder_attention": attention_part(walk.decoder_attention, head, read, asks, prefix),
         "decoder_norm": norm_part(walk.decoder_attention.norm, "attention"),
-        "cross_attention": attention_part(walk.cross_attention, head, source, asks, "the source"),
+        "cross_attention": attention_part(walk.cross_attention, head, source, asks, "the text"),
         "cross_norm": norm_part(walk.cross_attention.norm, "attention"),
         "decoder_feed_forward": feed_forward_part(walk.decoder_feed_forward, activation),
         "decoder_norm_2": norm_part(walk.decoder_feed_forward.norm, "the network"),

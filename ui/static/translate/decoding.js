@@ -88,7 +88,7 @@ function build() {
   looks.addEventListener('toggle', () => show());
   parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
   parts.own = strips();
-  parts.crossTitle = make('p', 'decode-strip-title', 'At the source');
+  parts.crossTitle = make('p', 'decode-strip-title', 'At the text');
   parts.cross = strips();
   parts.says = make('p', 'heat-says');
   looks.append(
@@ -148,8 +148,8 @@ function show() {
 
   const heads = props.attention ? props.attention.heads : 0;
   parts.sourceName.textContent = cross
-    ? `The source, marked where layer ${props.attention.layer + 1} looks (mean over heads):`
-    : 'The source:';
+    ? `The text, marked where layer ${props.attention.layer + 1} looks (mean over heads):`
+    : 'The text:';
   parts.source.replaceChildren();
   let most = null; // the word that gets the largest weight
   data.source.forEach((token, c) => {
@@ -219,7 +219,7 @@ function show() {
   parts.total.textContent =
     `${t + 1} of ${T} pieces: keys ${data.key[0]} × ${t + 1} × ${data.key[1]} and values ` +
     `${data.value[0]} × ${t + 1} × ${data.value[1]} a layer (heads × pieces × width), ${size((t + 1) * data.bytes * data.layers)} ` +
-    `in all. The source's own, made once: ${size(data.memory * data.layers)}.`;
+    `in all. The text's own, made once: ${size(data.memory * data.layers)}.`;
 
   if (own) {
     const names = Array.from({ length: heads }, (_, h) => `head ${h + 1}`);
@@ -228,7 +228,7 @@ function show() {
       names.flatMap((_, h) => Array.from({ length: columns }, (_, c) => weight(h, t, c)));
     const seen = (h, t, c) => (data.mask[t][c] === '1' ? own(h, t, c) : Number.NaN);
     paint(parts.own, data.read, names, table(data.read.length, seen), 'Attention at the target so far, by head');
-    paint(parts.cross, data.source, names, table(data.source.length, cross), 'Attention at the source, by head');
+    paint(parts.cross, data.source, names, table(data.source.length, cross), 'Attention at the text, by head');
   }
   document.dispatchEvent(new CustomEvent('atelier-step', { detail: t + 1 }));
 }

@@ -9,7 +9,7 @@ const BOXES = [
   ['target', 'Output embedding + position', 220, 500, 162, 34, 'embed'],
   ['decoder_attention', 'Masked self-attention', 232, 430, 138, 36, 'attend'],
   ['decoder_norm', 'Add & norm', 232, 396, 138, 22, 'norm'],
-  ['cross_attention', 'Attention to the source', 232, 332, 138, 36, 'attend'],
+  ['cross_attention', 'Attention to the text', 232, 332, 138, 36, 'attend'],
   ['cross_norm', 'Add & norm', 232, 298, 138, 22, 'norm'],
   ['decoder_feed_forward', 'Feed-forward', 232, 234, 138, 36, 'feed'],
   ['decoder_norm_2', 'Add & norm', 232, 200, 138, 22, 'norm'],
