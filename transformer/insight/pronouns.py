@@ -14,8 +14,8 @@ SENTENCES = {  # -> what is put into the suitcase, and what "it" means
     "The book does not fit in the suitcase because it is too big.": ("book", "book"),
     "The book does not fit in the suitcase because it is too small.": ("book", "suitcase"),
 }
-# Genders by language: of pronouns, of articles of a subject (and of "in den Koffer"), of trophies and books, and of what
-# stands for the suitcase, whose article may hide it, after "dem", "l'" or a possessive.
+# Genders by language: of pronouns, of articles of a subject (and of "in den Koffer"), of trophies and books, and of
+# what stands for the suitcase, whose article may hide it, after "dem", "l'" or a possessive.
 _GENDERS = read_table(__file__)
 
 
@@ -60,17 +60,16 @@ def last_pronoun(text: str, language: str, thing: str = "trophy") -> Pronoun | N
     pronouns = [word for word in words[1:] if word in genders["pronouns"]]
     if not pronouns:
         return None
-    places = {kind: next((i for i, word in enumerate(words) if word in genders[kind]), None) for kind in (thing, "suitcase")}
-    noun, suitcase = (None if at is None else genders[kind][words[at]] for kind, at in places.items())
+    noun, suitcase = (next((word for word in words if word in genders[kind]), None) for kind in (thing, "suitcase"))
     article = genders["articles"].get(words[0])
-    subject = {gender for gender in (noun, article) if gender}
+    subject = {gender for gender in (genders[thing].get(noun), article) if gender}
     if not subject or suitcase is None:
         return None
     gender = genders["pronouns"][pronouns[-1]]
-    agrees = [name for name, own in ((thing, subject), ("suitcase", {suitcase})) if gender in own]
+    agrees = [name for name, own in ((thing, subject), ("suitcase", {genders["suitcase"][suitcase]})) if gender in own]
     slip = ""
     if article and noun is None:
         slip = f"This page does not know the noun of “{words[0]} {whole[1]}”."
-    elif article and article != noun:
-        slip = f"The article of “{words[0]} {whole[places[thing] or 0]}” is wrong."
+    elif article and noun and article != genders[thing][noun]:
+        slip = f"The article of “{words[0]} {whole[words.index(noun)]}” is wrong."
     return Pronoun(pronouns[-1], frozenset(agrees), thing, slip)
