@@ -26,7 +26,7 @@ from training.command import one_sentence
 from transformer.data import write_table
 
 LANGUAGES = ("en", "de", "fr")
-KINDS = ("words", "notices", "numbers", "sense", "lists", "names", "short")  # tables in lab/phrasebook/kinds
+KINDS = ("basics", "words", "notices", "numbers", "sense", "lists", "names", "short")  # tables in lab/phrasebook/kinds
 TABLES = Path(__file__).parents[1] / "phrasebook"
 GAP = re.compile(r"\{([a-z]+)(\d?)(?::([A-Za-z0-9]+))?\}")
 BETWEEN_HOURS = re.compile(r"\b(half past|(quarter|five|ten|twenty|twenty-five) (past|to)) \w+")
@@ -318,8 +318,8 @@ def test_sentences() -> list[tuple[str, str, str]]:
 
 
 def kinds() -> dict[str, list[tuple[str, str, str]]]:
-    """What translators get wrong, by kind: words alone, notices, numbers in words, reversed sense, lines of lists,
-    names that are words, short sentences.
+    """What translators get wrong, by kind: the most basic short texts, words alone, notices, numbers in words,
+    reversed sense, lines of lists, names that are words, short sentences.
     """
     return {name: _triples(f"kinds/{name}.tsv") for name in KINDS}
 
