@@ -277,6 +277,7 @@ RECIPES = (
     "lab.translator.train.MixtureRecipe", "gan.task.GanRecipe", "vton.recipes.parser.ParserRecipe",
     "vton.recipes.segmentation.SegmentationRecipe", "vton.recipes.matching.MatchingRecipe",
     "vton.recipes.flow.FlowRecipe", "vton.recipes.alias.AliasRecipe", "vton.recipes.garment.GarmentRecipe",
+    "lab.tryon.garments.GarmentRecipe",
 )  # fmt: skip
 
 

@@ -10,17 +10,24 @@ import csv
 import dataclasses
 import functools
 import sys
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
+from torch import nn
 
+from lab.tryon.garment_folders import names_of, read_folder, with_outline
 from training.command import launch
 from training.memory import keep_memory
-from vton.data.garments import GarmentPicture, Garments, names_of
+from training.recipe import setting
+from vton.data import garments
+from vton.data.draped.people import DrapedPeople
+from vton.data.garments import FLAT_SIZE, GarmentPicture, Garments, Source
+from vton.data.pack import Pack
 from vton.recipes import garment
-from vton.recipes.garment import PRESETS, GarmentRecipe
+from vton.recipes.common import draped_people
+from vton.recipes.garment import PRESETS
 
 
 @functools.cache
@@ -131,41 +138,104 @@ def v_mark(mark: tuple[float, ...], deeper: float, power: float) -> tuple[float,
     return (left_x, left_y, right_x, right_y, (left_x + right_x) / 2, bottom_y + deeper, power)
 
 
+SOURCES = {
+    "photo": Source(0.36, 0.35),
+    "cut": garments.SOURCES["cut"],
+    "marked": Source(0.2, 0.5),  # with known neck openings
+    "other": Source(0.2, 0.35),
+    **garments.SOURCES,
+}
+
+
 class MarkedGarments(Garments):
-    """`Garments` with marked neck openings, which are drawn more often, and with corrected necklines."""
+    """`Garments` of the project's folders with marked neck openings, which are drawn more often, and with corrected
+    necklines.
 
-    def read_garments(self, folder: Path) -> list[GarmentPicture]:
-        """As of `Garments`."""
-        return with_corrections(folder, with_openings(folder, super().read_garments(folder)))
+    data: folder with garments_more/ and perhaps garments/ and not_upper/, in place of the garments of pack or draped
+    people; None: as of `Garments`.
+    """
 
-    def read(self, data: Path) -> None:
-        """As of `Garments`; marked pictures are a source of their own."""
-        super().read(data)
-        openings = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
+    kinds = SOURCES
+
+    def __init__(self, data: Path | str | None, pack: Pack | None = None, draped: DrapedPeople | None = None):
+        self.data = Path(data) if data else None
+        super().__init__(pack, draped)
+
+    def products(self, pack: Pack | None, draped: DrapedPeople | None) -> dict[str, list[GarmentPicture]]:
+        """As of `Garments`; of the folder where there is one, its marked pictures as a source of their own."""
+        if not self.data:
+            return super().products(pack, draped)
+        if not (self.data / "garments_more").is_dir():
+            raise FileNotFoundError(f"'{self.data.name}' has no folder garments_more.")
+        photographs, cut, other = read_garments(self.data / "garments_more"), [], []
+        if (self.data / "garments").is_dir():
+            cut = 2 * read_garments(self.data / "garments")
+        if (self.data / "not_upper").is_dir():
+            names = names_of(self.data / "not_upper", held_out=False)
+            other = [with_outline(p) for p in read_folder(self.data / "not_upper", names)]
+        cut = [p for p in photographs if p.mask is not None] + cut
+        openings = {p.name: p for p in (*photographs, *cut) if p.opening is not None}
         marks = {name: mark for (_, name), mark in neck_openings().items()}
         rounds = [p for p in openings.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
-        self.sources["marked"] = [*openings.values()] + [
-            with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounds)
-        ]
+        vs = [with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounds)]
+        return {"photo": photographs, "cut": cut, "marked": [*openings.values(), *vs], "other": other}
+
+
+def read_garments(folder: Path) -> list[GarmentPicture]:
+    """The pictures of a folder of garments that are learned."""
+    return with_corrections(folder, with_openings(folder, read_folder(folder, names_of(folder, held_out=False))))
+
+
+def freeze(part: nn.Module) -> None:
+    """Keeps a part of a network as it is in training: its parameters, and the statistics by which it normalises."""
+    part.requires_grad_(False)
+    for module in part.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.register_forward_pre_hook(_as_in_use)
+
+
+def _as_in_use(module: nn.Module, inputs: tuple) -> None:
+    module.eval()
+
+
+@dataclass
+class GarmentRecipe(garment.GarmentRecipe):
+    """The garment reader's recipe, and where the project's folders are."""
+
+    data: str = setting("", "folder with garments_more/ and not_upper/; empty = of the pack or of draped people")
+    pyramid: bool = setting(False, "learn mask and opening alone: encoder and attributes stay as they are")
 
 
 class GarmentTask(garment.GarmentTask):
     """The garment reader as a task on the project's folders. The name stands in every run's recipe.json."""
 
-    source = MarkedGarments
+    recipe: GarmentRecipe
 
-    def read_folder(self, folder: Path, names: Iterable[str]) -> list[GarmentPicture]:
-        """As of the recipe, with the marked openings."""
-        return with_openings(folder, super().read_folder(folder, names))
+    def __init__(self, recipe: GarmentRecipe):
+        super().__init__(recipe)
+        model = self.modules["model"]
+        for part in (model.down, model.place, model.attributes) if recipe.pyramid else ():
+            freeze(part)
+
+    def pictures(self) -> MarkedGarments:
+        """As of the recipe, or of the folders."""
+        data, pack = self.recipe.data or None, Pack(self.recipe.pack) if self.recipe.pack else None
+        return MarkedGarments(data, pack, None if data or pack else draped_people(self.recipe, FLAT_SIZE))
 
     def validation(self, count: int) -> list[GarmentPicture]:
-        """As of the recipe, and every held-out garment whose opening is marked."""
-        pictures = super().validation(count)
-        for folder in (Path(self.recipe.data) / name for name in ("garments", "garments_more") if self.recipe.data):
+        """Of the folders every third picture no upper garment, and every held-out garment whose opening is marked."""
+        if not self.recipe.data:
+            return super().validation(count)
+        data, pictures = Path(self.recipe.data), []
+        for folder, number in ((data / "garments_more", count * 2 // 3), (data / "not_upper", count // 3)):
+            if folder.is_dir():
+                names = names_of(folder, held_out=True)
+                pictures += with_openings(folder, read_folder(folder, names[:: max(1, len(names) // number)][:number]))
+        for folder in (data / "garments", data / "garments_more"):
             if folder.is_dir():
                 marked = [name for name in names_of(folder, held_out=True) if neck_openings().get((folder.name, name))]
                 known = {p.name for p in pictures}
-                pictures += self.read_folder(folder, [name for name in marked if name not in known])
+                pictures += with_openings(folder, read_folder(folder, [name for name in marked if name not in known]))
         return pictures
 
 

@@ -15,12 +15,12 @@ import cv2
 import numpy as np
 import torch
 
+from lab.tryon.garment_folders import names_of, read_folder
 from training.arguments import CommandLine, a_device, an_existing_folder, integer
 from training.assets import model_dir
 from training.command import one_sentence
 from training.devices import choose_device
 from vton import labels
-from vton.data.garments import names_of, read_folder
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.garment import outline

@@ -10,16 +10,8 @@ import torch
 from torch import nn
 
 from lab.tryon.synthetic import draw_pair
-from tests.vton.garment_folder import folder  # noqa: F401
 from vton.data import garments
-from vton.data.garments import (
-    GarmentPicture,
-    Garments,
-    attributes_of,
-    flat_garment,
-    names_of,
-    read_folder,
-)
+from vton.data.garments import GarmentPicture, attributes_of, flat_garment
 from vton.data.pairs import WHITE
 from vton.geometry import prescale
 from vton.inputs.reading import Reading, neck_box, read_garment
@@ -129,24 +121,6 @@ def test_what_is_open_costs_nothing_and_a_set_counts_as_one():
     assert torch.isfinite(logits.grad).all() and logits.grad[0, 2] > 0
 
 
-def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):  # noqa: F811
-    held, kept = (names_of(folder / "garments_more", held_out=h) for h in (True, False))
-    assert sorted(held + kept) == sorted(names_of(folder / "garments_more")) and not set(held) & set(kept)
-    pictures = read_folder(folder / "garments_more", ["g2", "g1"])
-    assert pictures[0].attributes == {"sleeves": "long", "neckline": "round", "view": "flat", "kind": "upper"}
-    assert [p.sure for p in pictures] == [0.5, 1.0] and not pictures[0].cut
-    assert pictures[0].image.shape == (256, 192, 3) and pictures[0].mask.shape == (256, 192)
-    assert read_folder(folder / "garments_more", ["g2"], longest=128)[0].image.shape == (128, 96, 3)
-    assert [p.attributes for p in read_folder(folder / "not_upper", ["p0", "p1"])] == [
-        {"kind": "pants"},
-        {"kind": "skirt"},
-    ]
-    drawn = Garments(folder)
-    assert {p.name for p in drawn.sources["photo"]} == set(kept) and {p.name for p in drawn.sources["other"]} == {"p1"}
-    with pytest.raises(ValueError, match="no readable picture of 'g99'"):
-        read_folder(folder / "garments_more", ["g99"])
-
-
 def test_a_picture_is_made_smaller_before_pixels_are_skipped_and_never_larger():
     stripes = np.zeros((120, 160), np.uint8)
     stripes[:, ::2] = 255
@@ -156,23 +130,6 @@ def test_a_picture_is_made_smaller_before_pixels_are_skipped_and_never_larger():
     assert np.allclose(onto, [[1, 0, 3], [0, 1, 5]])
     same, unchanged = prescale(stripes, growing)
     assert same is stripes and unchanged is growing
-
-
-def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):  # noqa: F811
-    task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=1))
-    seen = set()
-    for i in range(40):
-        sample = task.sample_one(np.random.default_rng(i))
-        assert sample["image"].shape == (96, 64, 3) and sample["prior"].shape == sample["mask"].shape == (1, 96, 64)
-        kind, second = sample["allowed_kind"], bool(sample["prior"].any())
-        uppers = len(GROUPS["kind"]["upper"])
-        seen.add((kind.sum(), second))
-        assert kind.sum() in (1, uppers, len(kind)) and (kind.sum() == len(kind)) == second
-        if kind.sum() == 1:  # trousers: no mask is learned
-            assert kind[uppers:].any() and (sample["mask"] == -1).all() and sample["allowed_sleeves"].all()
-        else:
-            assert sample["mask"].min() >= 0 and sample["mask"].max() <= 1 and 0.05 < sample["mask"].mean() < 0.95
-    assert len(seen) == 3
 
 
 def test_a_garment_is_set_on_another_background_inside_its_mask_unchanged():
@@ -257,19 +214,6 @@ def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
     assert found.mask.mean() / 255 > 0.05 and (found.image[found.mask == 0] == WHITE).all()
     person.keypoints = keypoints * [[1, 1, 0]]  # nobody is seen
     assert flat_garment(SimpleNamespace(person=lambda index: person), 0) == []
-
-
-def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):  # noqa: F811
-    recipe = GarmentRecipe(data=str(folder), height=96, width=64, batch=1, second=0.0, neck=1.0)
-    task, looks = GarmentTask(recipe), 0
-    for i in range(40):
-        sample = task.sample_one(np.random.default_rng(i))
-        if not sample["prior"].any():  # no upper garment, or none whose mask is known
-            continue
-        looks += 1
-        assert all(sample[f"allowed_{name}"].all() for name in VALUES if name != "neckline")
-        assert sample["mask"].min() == 0 and sample["mask"][0, -1].mean() > 0.5  # the trunk runs out of the frame
-    assert looks > 10 and task.networks["model"].config.neck
 
 
 def test_a_reader_learns_openings_from_marked_pictures_alone():

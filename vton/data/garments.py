@@ -1,13 +1,10 @@
 """Pictures that the garment reader learns from: garments as photographed or set on other backgrounds, and other things.
 
-Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), both with attributes.tsv, and not_upper/
-(image/, kinds.tsv). With a pack, clothes cut out of its people and the people themselves are used as well.
+With a pack, clothes cut out of its people and the people themselves are used as well.
 """
 
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import cv2
@@ -15,20 +12,15 @@ import numpy as np
 
 from vton import labels
 from vton.data.draped.people import DrapedPeople
-from vton.data.pack import Pack, degrade, read_attributes
+from vton.data.pack import Pack, degrade
 from vton.data.pairs import flatten_worn
-from vton.inputs.garment import by_background, shrink
+from vton.inputs.garment import shrink
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
 from vton.rules.sleeves import sleeve_kind
 
-# Folders of pictures and of their masks: as photographed, or cut out on white.
-PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
-LONGEST = 384  # longer side of a picture in memory: as photographed, so that a neck is seen as sharp as a visitor's
 FLAT_SIZE = (256, 192)  # (H, W) at which worn garments are laid flat
 DRAPE_COUNT = 40  # draped people whose garments are learned where there is nothing else
 PIECE = 224  # longer side of what is cut out of a person
-# Every so many pictures of a folder are for validation.
-VALIDATION_EVERY = {"garments": 10, "garments_more": 8, "not_upper": 7}
 SAME_AS = {
     "sleeves": {"long-rolled": "long"},
     "view": {"front": "flat", "back": "flat", "crumpled": "flat", "folded": "flat"},
@@ -54,61 +46,6 @@ def attributes_of(row: dict[str, str]) -> dict[str, str]:
     attributes = {name: SAME_AS.get(name, {}).get(row.get(name, ""), row.get(name, "")) for name in VALUES}
     attributes["kind"] = attributes["kind"] if attributes["kind"] in UPPER_KINDS else "upper"
     return {name: value for name, value in attributes.items() if value in VALUES[name] or value == "upper"}
-
-
-def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
-    """Ids of a folder of garments or of other things: all, those held out for validation, or the others."""
-    names = list(read_attributes(folder) | read_attributes(folder, "kinds.tsv"))
-    if not names:
-        raise FileNotFoundError(f"'{folder.name}' has neither attributes.tsv nor kinds.tsv.")
-    every = VALIDATION_EVERY.get(folder.name, 10)
-    return [name for i, name in enumerate(names) if held_out is None or (i % every == 0) == held_out]
-
-
-def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
-    """The pictures of those ids, their longer side `longest` pixels at most.
-
-    What attributes.tsv describes is an upper garment; kinds.tsv tells what the others are. Raises ValueError with one
-    sentence for a picture that is missing or cannot be read.
-    """
-    rows, kinds = read_attributes(folder), read_attributes(folder, "kinds.tsv")
-    pictures = []
-    for name in names:
-        places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
-        image, mask = read_picture(folder, *places[0], name, longest) if places else (None, None)
-        if image is None:
-            raise ValueError(f"'{folder.name}' has no readable picture of '{name}' in photo/, cloth/ or image/.")
-        cut = places[0][0] != "photo" and name in rows
-        if name in rows:
-            mask = None if rows[name].get("mask") == "bad" and cut else mask
-            sure = 0.5 if rows[name].get("sure") == "0" else 1.0
-            pictures.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure))
-        else:
-            kind = kinds[name].get("kind", "").lower()
-            pictures.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
-    return pictures
-
-
-def read_picture(
-    folder: Path, pictures: str, masks: str, name: str, longest: int
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """One picture (H,W,3) uint8 RGB and its mask (H,W) uint8, None where missing; longest: of its sides, in pixels."""
-    image = cv2.imread(str(folder / pictures / f"{name}.jpg"))
-    if image is None:
-        return None, None
-    image, file = shrink(image, longest), folder / masks / f"{name}.png"
-    mask = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE) if file.is_file() else None
-    if mask is not None:
-        mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_AREA)
-    return np.ascontiguousarray(image[..., ::-1]), mask
-
-
-def with_outline(picture: GarmentPicture) -> GarmentPicture:
-    """A picture without a mask with one by GrabCut, good enough to set the thing on another background."""
-    mask, _ = by_background(picture.image)
-    if not 0.05 < mask.mean() < 0.9:
-        return picture
-    return GarmentPicture(picture.name, picture.image, mask.astype(np.uint8) * 255, picture.attributes)
 
 
 def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
@@ -264,10 +201,7 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "photo": Source(0.36, 0.35),
     "cut": Source(0.18, 1.0),
-    "marked": Source(0.2, 0.5),  # with known neck openings
-    "other": Source(0.2, 0.35),
     "piece": Source(0.07, 1.0),
     "worn": Source(0.09, 0.7),
     "person": Source(0.05, 0.0),
@@ -277,48 +211,33 @@ SOURCES = {
 
 
 class Garments:
-    """All pictures of the training folders in memory, and which of them are drawn how often.
+    """All pictures that are learned, in memory, and which of them are drawn how often.
 
-    data: folder with garments_more/ and perhaps garments/ and not_upper/; None: the garments of the pack, which knows
-    no more than their sleeves. pack: people, of whom clothes are cut out. draped: people whose garments are learned
-    where there is neither.
+    pack: people, of whom clothes are cut out, and garments, of which it knows no more than their sleeves. draped:
+    people whose garments are learned where there is no pack.
     """
 
-    def __init__(self, data: Path | str | None, pack: Pack | None = None, draped: DrapedPeople | None = None):
-        self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in SOURCES}
-        if data:
-            self.read(Path(data))
-        elif pack:
-            self.sources["cut"] = [garment_of_pack(pack, index) for index in pack.garments("train")]
-        elif draped:
-            self.sources["draped"] = draped_garments(draped, DRAPE_COUNT)
+    kinds = SOURCES
+
+    def __init__(self, pack: Pack | None = None, draped: DrapedPeople | None = None):
+        self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in self.kinds}
+        self.sources |= self.products(pack, draped)
         for index in pack.people("train") if pack else []:
             for picture in pieces_of(pack, index):
                 kind = picture.attributes["kind"]
                 self.sources[kind if kind in ("person", "nothing") else "piece"].append(picture)
             self.sources["worn"] += flat_garment(pack, index)
         self.streets = [p.image for p in self.sources["nothing"]]
-        present = [name for name in SOURCES if self.sources[name]]
-        shares = np.array([SOURCES[name].share for name in present])
+        present = [name for name in self.kinds if self.sources[name]]
+        shares = np.array([self.kinds[name].share for name in present])
         self.names, self.shares = present, shares / shares.sum()
         self.weights = {name: rarity(self.sources[name]) for name in present}
 
-    def read(self, data: Path) -> None:
-        """Reads the folder `data` of the class into `sources`."""
-        if not (data / "garments_more").is_dir():
-            raise FileNotFoundError(f"'{data.name}' has no folder garments_more.")
-        photographs = self.read_garments(data / "garments_more")
-        self.sources["photo"] = photographs
-        self.sources["cut"] = [p for p in photographs if p.mask is not None]
-        if (data / "garments").is_dir():
-            self.sources["cut"] = self.sources["cut"] + 2 * self.read_garments(data / "garments")
-        if (data / "not_upper").is_dir():
-            others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
-            self.sources["other"] = [with_outline(p) for p in others]
-
-    def read_garments(self, folder: Path) -> list[GarmentPicture]:
-        """The pictures of a folder of garments that are learned."""
-        return read_folder(folder, names_of(folder, held_out=False))
+    def products(self, pack: Pack | None, draped: DrapedPeople | None) -> dict[str, list[GarmentPicture]]:
+        """Pictures of garments that nobody wears, by their source."""
+        if pack:
+            return {"cut": [garment_of_pack(pack, index) for index in pack.garments("train")]}
+        return {"draped": draped_garments(draped, DRAPE_COUNT)} if draped else {}
 
     def draw(self, rng: np.random.Generator) -> tuple[str, GarmentPicture, np.ndarray | None]:
         """A source's name, a picture of it, and a street photograph to set it on, or None."""

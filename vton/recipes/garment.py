@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from training.recipe import SHARE, read_presets, setting
@@ -36,9 +35,10 @@ from vton.tensors import tensor_to_picture
 class GarmentRecipe(PictureRecipe):
     """Fields of the recipe of the garment reader."""
 
+    # Folders of garments have a recipe of their own since (lab.tryon.garments); the opening is always learned.
+    former = {"data": "", "pyramid": False, "opening": True}
     bounds = dict.fromkeys(("smoothing", "second", "neck"), SHARE)
 
-    data: str = setting("", "folder with garments_more/ and not_upper/; empty = of the pack or of draped people")
     height: int = setting(160, "of the pictures that it reads")
     width: int = setting(128, "of the same pictures")
     lr: float = 2e-3
@@ -50,8 +50,6 @@ class GarmentRecipe(PictureRecipe):
     smoothing: float = setting(0.05, "share of the target spread over all values of an attribute")
     second: float = setting(0.4, "share of second looks: the garment fills the frame and its mask is given")
     neck: float = setting(0.0, "share of looks at the neck alone, with the mask; they teach neckline, mask and opening")
-    opening: bool = setting(True, "whether it learns the neck opening")
-    pyramid: bool = setting(False, "learn mask and opening alone: encoder and attributes stay as they are")
     validation: int = 96
 
     @classmethod
@@ -66,19 +64,7 @@ PRESETS = read_presets(__file__, "garment")
 def network_config(recipe: GarmentRecipe) -> GarmentReaderConfig:
     """The network that a recipe trains."""
     size = (recipe.height, recipe.width)
-    return GarmentReaderConfig(size=size, opening=recipe.opening, neck=recipe.neck > 0)
-
-
-def freeze(part: nn.Module) -> None:
-    """Keeps a part of a network as it is in training: its parameters, and the statistics by which it normalises."""
-    part.requires_grad_(False)
-    for module in part.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.register_forward_pre_hook(_as_in_use)
-
-
-def _as_in_use(module: nn.Module, inputs: tuple) -> None:
-    module.eval()
+    return GarmentReaderConfig(size=size, opening=True, neck=recipe.neck > 0)
 
 
 class GarmentTask(PictureTask):
@@ -86,17 +72,12 @@ class GarmentTask(PictureTask):
 
     recipe: GarmentRecipe
     best = ("score", "max")
-    source = garments.Garments
 
     def __init__(self, recipe: GarmentRecipe):
         self.recipe = recipe
-        draped = None if recipe.data or recipe.pack else draped_people(recipe, garments.FLAT_SIZE)
-        self.garments = self.source(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
+        self.garments = self.pictures()
         model = self.set_model(GarmentReader(network_config(recipe)))
-        for part in (model.down, model.place, model.attributes) if recipe.pyramid else ():
-            freeze(part)
-        self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
-        self.weights |= {"opening": 1.0} if recipe.opening else {}
+        self.weights = {"view": 0.3, "front": 0.3}  # mask, opening and the other attributes weigh 1
         groups = [
             {"params": [p for p in model.parameters() if (p.ndim > 1) == decays], "weight_decay": decays * decay}
             for decays, decay in ((True, recipe.weight_decay), (False, 0.0))
@@ -110,6 +91,12 @@ class GarmentTask(PictureTask):
         return {name: value for name, value in fresh.items() if name.startswith("opening.")} | super().initial_state()
 
     # -- samples -------------------------------------------------------------------------------------------------
+
+    def pictures(self) -> garments.Garments:
+        """What is learned from: the pack, or draped people where there is none."""
+        if self.recipe.pack:
+            return garments.Garments(Pack(self.recipe.pack))
+        return garments.Garments(draped=draped_people(self.recipe, garments.FLAT_SIZE))
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
         """One augmented picture: image (H,W,3) uint8, prior (1,H,W), mask and opening (1,H,W), -1 where not known,
@@ -130,7 +117,7 @@ class GarmentTask(PictureTask):
         if mask is not None:
             inside = warp_picture(*prescale(mask, matrix), size).astype(np.float32) / 255
         small, onto = prescale(image, matrix)
-        if mask is not None and rng.random() < garments.SOURCES[source].other_ground:
+        if mask is not None and rng.random() < self.garments.kinds[source].other_ground:
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
             ground = garments.background(size, colour, rng, street)
             view = garments.compose_on(warp_picture(small, onto, size), inside, ground, rng)
@@ -163,9 +150,9 @@ class GarmentTask(PictureTask):
         """The named losses of a batch, summed over its pictures."""
         image = batch["image"].contiguous(memory_format=torch.channels_last)
         mask_logits, logits, opening_logits = self.networks["model"](image, batch["prior"])
-        losses = {"mask": area_loss(mask_logits, batch["mask"]).sum()}
-        if self.recipe.opening:  # small beside the garment, so that a mean over pixels says little
-            losses["opening"] = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
+        # The opening is small beside the garment, so that a mean over pixels says little.
+        opening = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
+        losses = {"mask": area_loss(mask_logits, batch["mask"]).sum(), "opening": opening}
         for name, values in logits.items():
             allowed = batch[f"allowed_{name}"]
             known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
@@ -180,21 +167,10 @@ class GarmentTask(PictureTask):
     # -- looking at it -------------------------------------------------------------------------------------------
 
     def validation(self, count: int) -> list[garments.GarmentPicture]:
-        """Held-out pictures, every third no upper garment where there are such; without data draped ones."""
-        if not self.recipe.data:
-            held_out = draped_people(dataclasses.replace(self.recipe, pack=""), garments.FLAT_SIZE, "val")
-            assert held_out is not None  # without a pack there are some
-            return garments.draped_garments(held_out, min(count, 12))
-        data, pictures = Path(self.recipe.data), []
-        for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
-            if (data / folder).is_dir():
-                names = garments.names_of(data / folder, held_out=True)
-                pictures += self.read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
-        return pictures
-
-    def read_folder(self, folder: Path, names: Iterable[str]) -> list[garments.GarmentPicture]:
-        """Pictures of a folder of the data by their ids."""
-        return garments.read_folder(folder, names)
+        """What held-out draped people wear, some of it no upper garment."""
+        held_out = draped_people(dataclasses.replace(self.recipe, pack=""), garments.FLAT_SIZE, "val")
+        assert held_out is not None  # without a pack there are some
+        return garments.draped_garments(held_out, min(count, 12))
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""

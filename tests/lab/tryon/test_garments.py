@@ -13,14 +13,22 @@ import pytest
 import torch
 
 from lab.tryon import garments
-from lab.tryon.garments import GarmentTask, MarkedGarments, draw_opening, neck_openings, with_v_neck
+from lab.tryon.garment_folders import names_of, read_folder
+from lab.tryon.garments import (
+    GarmentRecipe,
+    GarmentTask,
+    MarkedGarments,
+    draw_opening,
+    neck_openings,
+    with_v_neck,
+)
 from lab.tryon.labelled import garment_confusion, main
-from tests.vton.garment_folder import folder  # noqa: F401
+from tests.lab.tryon.garment_folder import folder  # noqa: F401
 from training.weights import save_model
-from vton.data.garments import GarmentPicture, names_of, read_folder
+from vton.data.garments import GarmentPicture
 from vton.inputs.reading import Reading
 from vton.networks.garment_reader import GROUPS, VALUES, GarmentReader, GarmentReaderConfig
-from vton.recipes.garment import GarmentRecipe
+from vton.recipes import garment
 
 
 def test_corrected_necklines_are_learned_and_never_measured(folder, monkeypatch, tmp_path):  # noqa: F811
@@ -140,3 +148,60 @@ def test_what_was_taken_for_what():
     groups = {name: {group: float(group == "round") for group in GROUPS[name]} for name in GROUPS}
     reading = Reading(np.zeros((4, 4)), np.zeros((4, 4)), groups, values)
     assert garment_confusion("neckline", [reading, reading], [{"neckline": "v"}, {}]) == {"v": {"round": 1}}
+
+
+def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):  # noqa: F811
+    held, kept = (names_of(folder / "garments_more", held_out=h) for h in (True, False))
+    assert sorted(held + kept) == sorted(names_of(folder / "garments_more")) and not set(held) & set(kept)
+    pictures = read_folder(folder / "garments_more", ["g2", "g1"])
+    assert pictures[0].attributes == {"sleeves": "long", "neckline": "round", "view": "flat", "kind": "upper"}
+    assert [p.sure for p in pictures] == [0.5, 1.0] and not pictures[0].cut
+    assert pictures[0].image.shape == (256, 192, 3) and pictures[0].mask.shape == (256, 192)
+    assert read_folder(folder / "garments_more", ["g2"], longest=128)[0].image.shape == (128, 96, 3)
+    assert [p.attributes for p in read_folder(folder / "not_upper", ["p0", "p1"])] == [
+        {"kind": "pants"},
+        {"kind": "skirt"},
+    ]
+    drawn = MarkedGarments(folder)
+    assert {p.name for p in drawn.sources["photo"]} == set(kept) and {p.name for p in drawn.sources["other"]} == {"p1"}
+    with pytest.raises(ValueError, match="no readable picture of 'g99'"):
+        read_folder(folder / "garments_more", ["g99"])
+
+
+def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):  # noqa: F811
+    task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=1))
+    seen = set()
+    for i in range(40):
+        sample = task.sample_one(np.random.default_rng(i))
+        assert sample["image"].shape == (96, 64, 3) and sample["prior"].shape == sample["mask"].shape == (1, 96, 64)
+        kind, second = sample["allowed_kind"], bool(sample["prior"].any())
+        uppers = len(GROUPS["kind"]["upper"])
+        seen.add((kind.sum(), second))
+        assert kind.sum() in (1, uppers, len(kind)) and (kind.sum() == len(kind)) == second
+        if kind.sum() == 1:  # trousers: no mask is learned
+            assert kind[uppers:].any() and (sample["mask"] == -1).all() and sample["allowed_sleeves"].all()
+        else:
+            assert sample["mask"].min() >= 0 and sample["mask"].max() <= 1 and 0.05 < sample["mask"].mean() < 0.95
+    assert len(seen) == 3
+
+
+def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):  # noqa: F811
+    recipe = GarmentRecipe(data=str(folder), height=96, width=64, batch=1, second=0.0, neck=1.0)
+    task, looks = GarmentTask(recipe), 0
+    for i in range(40):
+        sample = task.sample_one(np.random.default_rng(i))
+        if not sample["prior"].any():  # no upper garment, or none whose mask is known
+            continue
+        looks += 1
+        assert all(sample[f"allowed_{name}"].all() for name in VALUES if name != "neckline")
+        assert sample["mask"].min() == 0 and sample["mask"][0, -1].mean() > 0.5  # the trunk runs out of the frame
+    assert looks > 10 and task.networks["model"].config.neck
+
+
+def test_a_run_on_folders_goes_on_here_alone(folder):  # noqa: F811
+    plain, here = asdict(garment.GarmentRecipe(steps=7)), asdict(GarmentRecipe(data=str(folder), pyramid=True))
+    earlier = {"data": "", "pyramid": False, "opening": True, "drawn": 12}
+    assert garment.GarmentRecipe.restore(plain | earlier) == garment.GarmentRecipe(steps=7)
+    with pytest.raises(ValueError, match="field 'data'"):
+        garment.GarmentRecipe.restore(here)
+    assert GarmentRecipe.restore(here | {"opening": True}) == GarmentRecipe(data=str(folder), pyramid=True)
