@@ -165,8 +165,10 @@ class ParserTask(PictureTask):
             carried = answer == labels.CARRIED_LIP
             overlap, either = overlap + (carried & person.carried).sum(), either + (carried | person.carried).sum()
         ious = group_iou(matrix, PARSER_GROUPS)
-        figures = {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
-        return figures | ({"iou_carried": float(overlap / max(1, either))} if self.recipe.carried else {})
+        figures = {"mean_iou": np.nanmean(list(ious.values())), **{f"iou_{name}": iou for name, iou in ious.items()}}
+        if self.recipe.carried:
+            figures["iou_carried"] = overlap / max(1, either)
+        return {name: float(value) for name, value in figures.items()}
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
