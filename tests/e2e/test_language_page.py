@@ -75,6 +75,15 @@ COMPOSED = {
     "243 / 5,000 characters": "243 / 5\u202f000 Zeichen",
     "1,024,000": "1\u202f024\u202f000",
     "'1,000' has no file a.json.": "„1,000“ enthält keine Datei a.json.",
+    # What a run tells.
+    "Human parser has finished at step 4 of 4.": "Personenparser ist fertig bei Schritt 4 von 4.",
+    "test: mean overlap (IoU) 0.155, hem (pixels off) 18": (
+        "Test: mittlere Überlappung (IoU) 0.155, Saum (Abstand in Pixeln) 18"
+    ),
+    "step 13, just now: L1 0.8, cross entropy -2.8e-5": "Schritt 13, gerade eben: L1 0.8, Kreuzentropie -2.8e-5",
+    "logarithmic scale · arms (IoU) 3.7e-4, SSIM (instance norm) 0.5": (
+        "logarithmische Skala · Arme (IoU) 3.7e-4, SSIM (Instanznorm) 0.5"
+    ),
     # Known in part alone: better as it is than half in one language.
     "up to 12 of them are odd": None,
     "Run along: to school 0.2 s": None,

@@ -139,6 +139,19 @@ def test_bleu_shares_the_chart_with_the_validation_loss(runs):
     assert {line["name"]: line["values"] for line in lines} == {"loss": [2.5], "BLEU / 10": [3.1]}
 
 
+def test_how_many_pictures_a_figure_is_a_mean_over_is_no_curve(runs):
+    Run(runs / "second").log("evaluation", step=5, figures={"score": 0.5, "sleeves": 0.25, "sleeves_pictures": 90})
+    seen = look(runs, "second")
+    assert [line["name"] for line in watch.tests(seen)["lines"]] == ["mean of all", "sleeves"]
+    assert "sleeves 0.25" in watch.status_html(seen) and "90" not in str(watch.figures_of(seen))
+
+
+def test_slow_work_is_not_told_as_none(runs):
+    run = Run(runs / "second")
+    run.log("log", step=5, losses={"l1": 1.0}, items_per_second=0.37, seconds_left=3.0)
+    assert "0.37 pictures a second" in watch.status_html(look(runs, "second"))
+
+
 def test_long_curves_are_thinned_and_keep_their_ends():
     events = [{"event": "log", "step": step, "losses": {"a": step, "b": -step}} for step in range(1, 5001)]
     for points in watch.curves(events, "log", "losses").values():

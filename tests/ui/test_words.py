@@ -6,6 +6,7 @@ import re
 import pytest
 
 from ui import first, theme
+from ui.train.networks import NETWORKS
 
 FOLDER = theme.STATIC / "words"
 LANGUAGES = [name for name in first.LANGUAGES if name != "en"]
@@ -63,3 +64,19 @@ def test_large_numbers_are_written_as_the_language_does(language):
             assert number.replace(",", THOUSANDS[language]) in words, key
             seen += 1
     assert seen
+
+
+def test_what_a_run_tells_has_words():
+    columns, _, states, phases, figures = theme.data("train/runs.json").values()
+    units = {network.counts for network in NETWORKS.values()}
+    told = [
+        *units,
+        *columns.values(),
+        *(f"{{}} {state}" for state in states.values()),
+        *phases.values(),
+        *figures.values(),
+    ]
+    # Names without two letters in a row are signs, and stay.
+    missing = [one for one in told if re.search("[^\\W\\d_]{2}", one) and one not in TABLES["de"]]
+    assert missing == []
+    assert not [one for one in figures.values() if ", " in one]  # they stand in lists

@@ -109,10 +109,13 @@ function finder(words) {
       words = small === text ? null : (exact.get(small) ?? byPattern(small, depth, ENOUGH));
     return words && words[0].toUpperCase() + words.slice(1);
   }
-  // Words between signs and numbers; sentences that were put one behind the other, notes between dots, lists: all or none.
+  // Words between signs and numbers; a name and its number; sentences that were put one behind the other, notes between dots, lists: all or none.
   function piecewise(text, depth) {
     const before = text.match(/^[^\p{L}“(]*/u)[0],
-      after = text.match(/[^\p{L}\p{N})”%]*$/u)[0];
+      after = text.match(/[^\p{L}\p{N})”%]*$/u)[0],
+      amount = / [-−]?[\d.,]+(?:e[+-]?\d+)?$/.exec(text), // of a name that the table has: "loss 0.5"
+      name = amount && exact.get(text.slice(0, amount.index));
+    if (name) return name + amount[0];
     for (const [start, end] of [
       [before, ''],
       ['', after],

@@ -105,7 +105,12 @@ def preparing(snapshot: RunSnapshot) -> str:
 def figures_of(snapshot: RunSnapshot) -> dict[str, float]:
     """The finite numbers of the newest test."""
     numbers = snapshot.newest("evaluation").get("figures", {})
-    return {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
+    return {name: value for name, value in numbers.items() if isinstance(value, (int, float)) and not is_count(name)}
+
+
+def is_count(name: str) -> bool:
+    """Whether a figure says how many pictures another one is a mean over: no curve, and larger than all shares."""
+    return name.endswith("_pictures")
 
 
 def in_words(name: str) -> str:
@@ -124,7 +129,8 @@ def facts(snapshot: RunSnapshot) -> list[str]:
     if snapshot.state == "running":
         parts.append(f"about {duration(log['seconds_left'])} left")
     unit = NETWORKS[snapshot.network].counts if snapshot.network else "pictures"
-    parts.append(f"{log['items_per_second']:,.0f} {unit} a second")
+    speed = log["items_per_second"]
+    parts.append(f"{speed:,.0f} {unit} a second" if speed >= 10 else f"{speed:.2g} {unit} a second")
     if "memory_mb" in log:
         parts.append(f"{log['memory_mb'] / 1000:.1f} GB of memory")
     return parts
@@ -231,7 +237,7 @@ def losses(snapshot: RunSnapshot) -> dict:
 
 def tests(snapshot: RunSnapshot) -> dict:
     """The figures on text or pictures that were put aside."""
-    lines = curves(snapshot.log, "evaluation", "figures")
+    lines = {k: v for k, v in curves(snapshot.log, "evaluation", "figures").items() if not is_count(k)}
     if "loss" in lines:
         lines.pop("perplexity", None)  # exp(loss) would hide every other curve
     if "bleu" in lines and len(lines) > 1:  # BLEU goes to 100 and losses to about 10: a tenth of it lets both be seen
@@ -245,18 +251,21 @@ def rates(snapshot: RunSnapshot) -> dict:
     actual = curves(snapshot.log, "log", "learning_rates")
     one = len(plan.get("rates", {}) | actual) == 1
     plans = {
-        "plan" if one else f"{name}, plan": [(step, value) for step, value in points if isinstance(value, (int, float))]
+        "plan" if one else f"{in_words(name)}, plan": [
+            (step, value) for step, value in points if isinstance(value, (int, float))
+        ]
         for name, points in plan.get("rates", {}).items()
     }
     formula = plan.get("formula", "")
-    lines = {**plans, **{"used" if one else f"{name}, used": points for name, points in actual.items()}}
+    lines = {**plans, **{"used" if one else f"{in_words(name)}, used": points for name, points in actual.items()}}
     drawing = chart("Learning rate", lines, tuple(plans), f"Formula: {formula}" if formula else "")
     return {**drawing, "linear": True}
 
 
 def norms(snapshot: RunSnapshot) -> dict:
     """The gradient norms."""
-    return chart("Size of the gradient", curves(snapshot.log, "log", "gradient_norms"))
+    lines = curves(snapshot.log, "log", "gradient_norms")
+    return chart("Size of the gradient", {in_words(name): points for name, points in lines.items()})
 
 
 # -- samples --------------------------------------------------------------------------------------------------------
