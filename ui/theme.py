@@ -130,7 +130,7 @@ def gallery(label: str, elem_id: str, columns: int = 3, **more: Any) -> gr.Galle
     options: dict[str, Any] = {"buttons": ["download", "fullscreen"], **more}
     return gr.Gallery(
         label=label, elem_id=elem_id, columns=columns, height="auto", object_fit="contain", format="png",
-        interactive=False, **options,
+        interactive=False, elem_classes="pictures", **options,
     )  # fmt: skip
 
 

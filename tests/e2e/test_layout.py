@@ -91,3 +91,29 @@ def test_the_lens_table_has_no_scroll_bars_of_its_own_on_a_phone(phone):
     sizes = "one => [one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight]"
     beyond = phone.locator(".step-scroll:has(.lens-table)").evaluate(sizes)
     assert beyond == [0, 0]
+
+
+# How much wider a button is than its words, in pixels.
+ROOM = """button => {
+  const words = document.createRange();
+  words.selectNodeContents(button);
+  return button.getBoundingClientRect().width - words.getBoundingClientRect().width;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("tab", "view", "button"),
+    [
+        ("Translate", None, "#reasons-button"),
+        ("Try on", "Compare", "#tryon-compare-button"),
+        ("GAN", "Digits", "#gan-digits-draw"),
+        ("GAN", "From here to try-on", "#gan-tryon-judge"),
+    ],
+)
+def test_a_button_is_as_wide_as_its_words_need(visit, tab, view, button):
+    page = visit(width=1440)
+    page.get_by_role("tab", name=tab, exact=True).click()
+    if view:
+        page.get_by_role("tab", name=view, exact=True).click()
+    page.locator(button).wait_for()
+    assert page.locator(button).evaluate(ROOM) < 60

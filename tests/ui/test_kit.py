@@ -13,6 +13,7 @@ import ui
 from ui import kit, page
 from ui.gan import tab as gan_tab
 from ui.kit import View, Views, alerts
+from ui.kit.dropdown import ChangingDropdown
 from ui.services import Services
 from ui.translate import tab as translate_tab
 from ui.tryon import tab as tryon_tab
@@ -238,3 +239,11 @@ def test_an_error_becomes_a_sentence_where_the_handler_says():
     assert "internal" not in owner.line(None) and 'role="alert"' in owner.line(None)
     assert owner.run() == {owner.body: "No."}
     assert list(inspect.signature(owner.line).parameters) == ["event"]  # which Gradio looks at
+
+
+def test_a_changing_dropdown_takes_what_was_in_its_list_a_moment_ago():
+    box = ChangingDropdown([("English → German", "en-de")], value="en-de")
+    assert box.preprocess("english-german") == "english-german" and box.preprocess(None) is None
+    assert box.get_block_name() == "dropdown"
+    with pytest.raises(gr.Error):  # no text is nobody's old choice
+        box.preprocess(7)

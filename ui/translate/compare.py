@@ -14,6 +14,7 @@ from transformer.insight.intervene import word_difference
 from ui import messages, theme
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, alerts
+from ui.kit.dropdown import ChangingDropdown
 from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.answers import Answer
@@ -112,7 +113,7 @@ class SideInputs:
         with gr.Row():
             models, first = services.translators(), services.translation_model
             self.model = field(gr.Dropdown, "compare-model", models, value=first, allow_custom_value=services.local)
-            self.pair = field(gr.Dropdown, "compare-pair")
+            self.pair = field(ChangingDropdown, "compare-pair")
         with gr.Row():
             self.beam = field(gr.Slider, "compare-beam")
             self.alpha = field(gr.Slider, "compare-alpha")

@@ -6,6 +6,7 @@ import gradio as gr
 
 from ui import theme
 from ui.kit import QUICKLY
+from ui.kit.dropdown import ChangingDropdown
 from ui.services import Services
 from ui.translate.languages import model_for, pair_choices
 from ui.translate.work import READ_BACK, SEARCHES
@@ -21,7 +22,7 @@ class Settings:
 
     def languages(self) -> None:
         """The pair of languages and what turns it round."""
-        self.pair = theme.component(gr.Dropdown, "pair")
+        self.pair = theme.component(ChangingDropdown, "pair")
         self.swap = theme.component(gr.Button, "swap-languages")
 
     def model_and_search(self) -> None:
