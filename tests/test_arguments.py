@@ -63,6 +63,7 @@ NEEDED = {
     "lab.tryon.pseudo_labels": "--people FOLDER --parser FOLDER --out NEW",
     "lab.tryon.labelled parser": "--data FOLDER",
     "lab.tryon.garments": "--run NEW",
+    "lab.tryon.contrary": "--run NEW",
     "lab.gan.evaluate": "--data FOLDER",
     "ui.tryon.example": "",
     "lab.words": "http://127.0.0.1:9/",
@@ -278,7 +279,7 @@ RECIPES = (
     "lab.translator.train.MixtureRecipe", "gan.task.GanRecipe", "vton.recipes.parser.ParserRecipe",
     "vton.recipes.segmentation.SegmentationRecipe", "vton.recipes.matching.MatchingRecipe",
     "vton.recipes.flow.FlowRecipe", "vton.recipes.alias.AliasRecipe", "vton.recipes.garment.GarmentRecipe",
-    "lab.tryon.garments.GarmentRecipe",
+    "lab.tryon.garments.GarmentRecipe", "lab.tryon.contrary.SegmentationRecipe",
 )  # fmt: skip
 
 

@@ -176,14 +176,6 @@ def test_of_a_worn_garment_the_sleeves_are_those_that_the_parse_shows(packed):
     assert decode(sample["attributes"], "sleeves") == sleeve_kind(sample["segmentation"], sample["keypoints"])
 
 
-def test_samples_with_the_sleeves_asked_for_are_told_and_show_them():
-    sampler = Sampler(None, (256, 192), draped=load_people((256, 192)))
-    for kind in ("short", "long"):
-        sample = sampler.sample(np.random.default_rng(5), "draped", sleeves=kind)
-        assert decode(sample["attributes"], "sleeves") == kind
-        assert sleeve_kind(sample["segmentation"], sample["keypoints"]) == kind
-
-
 def test_what_a_bag_hides_does_not_count(packed):
     """Nobody knows what is behind a bag on a photograph: a prediction that differs only there is not worse."""
     sample = Sampler(packed, (256, 192), "val").sample(np.random.default_rng(1), "worn")

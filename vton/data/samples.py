@@ -47,19 +47,12 @@ class Sampler:
         self._flat: dict[tuple[int, int], tuple | None] = {}
 
     def sample(
-        self,
-        rng: np.random.Generator,
-        source: str | None = None,
-        augment: bool = True,
-        index: int | None = None,
-        sleeves: str | None = None,
+        self, rng: np.random.Generator, source: str | None = None, augment: bool = True, index: int | None = None
     ) -> dict[str, np.ndarray]:
-        """One sample. source: one of SOURCES; None = a mixture. index: which person; None = any.
-        sleeves: 'none', 'short' or 'long' for a draped garment; None = any.
-        """
+        """One sample. source: one of SOURCES; None = a mixture. index: which person; None = any."""
         for _ in range(50):
             kind = source or self._source(rng)
-            pair = self._drape(rng, augment, index, sleeves) if kind == "draped" else self._photo(rng, augment, index)
+            pair = self._drape(rng, augment, index) if kind == "draped" else self._photo(rng, augment, index)
             if pair is not None:
                 return pair
             index = None
@@ -109,9 +102,9 @@ class Sampler:
 
     # -- draped people -------------------------------------------------------------------------------------------
 
-    def _drape(self, rng, augment, index=None, sleeves=None):
+    def _drape(self, rng, augment, index=None):
         assert self.draped is not None  # without them none are asked for
-        number = self.draped.number(rng, sleeves) if index is None else index
+        number = self.draped.number(rng) if index is None else index
         mirror = augment and bool(rng.random() < 0.5)
         image, parse, keypoints, pair = self.draped.sample(number, rng, mirror)
         if pair.truth_mask.mean() < 0.03:

@@ -91,8 +91,12 @@ class PictureTask(Task):
 
     def batch(self, step, micro, rank, world):
         """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
+        return collate(self.samples(step, micro, rank, world))
+
+    def samples(self, step: int, micro: int, rank: int, world: int) -> list[dict[str, Any]]:
+        """What `batch` is made of."""
         rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sample_one(rng) for rng in rngs])
+        return [self.sample_one(rng) for rng in rngs]
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
         """One training sample, drawn with the generator alone."""

@@ -20,8 +20,8 @@ from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.networks.segmentation import SegmentationGenerator, generator_input
-from vton.recipes.common import PairTask, PictureRecipe, collate, generators, samplers, save_grid, update_discriminator
-from vton.rules.sleeves import KINDS, contradicting, set_length
+from vton.recipes.common import PairTask, PictureRecipe, samplers, save_grid, update_discriminator
+from vton.rules.sleeves import contradicting
 from vton.tensors import tensor_to_picture
 
 
@@ -29,9 +29,10 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    bounds = dict.fromkeys(
-        ("unknown", "contrary", "hems", "flips", "cuts", "straps", "slim", "hides", "rows", "margin"), SHARE
-    )
+    # Twins with other sleeves, and sleeves that contradict the garment, have a recipe of their own since
+    # (lab.tryon.contrary).
+    former = {"flips": 0.0, "contrary": 0.0}
+    bounds = dict.fromkeys(("unknown", "hems", "cuts", "straps", "slim", "hides", "rows", "margin"), SHARE)
 
     width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
@@ -46,9 +47,7 @@ class SegmentationRecipe(PictureRecipe):
     attributes: bool = setting(False, "tell the network the garment's sleeves (not in the paper)")
     hem: bool = setting(False, "and whether its hem is tucked in (not in the paper)")
     unknown: float = setting(0.15, "share of the samples in which each attribute is kept from it")
-    contrary: float = setting(0.0, "share of the samples with other sleeves than the garment's, given and true")
     hems: float = setting(0.0, "share of the pairs whose S_a another garment's hem has left, see vton.data.hems")
-    flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
     cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
     straps: float = setting(0.0, "share of the draped garments that are cut down to a top on straps, likewise")
     lengths: float = setting(0.0, "share of the draped garments that are made longer or shorter, likewise")
@@ -114,8 +113,6 @@ class SegmentationTask(PairTask):
         self.recipe = recipe
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
         self.sampler, self.val_sampler = samplers(recipe, NETWORK_SIZE)
-        if recipe.flips and not self.sampler.draped:
-            raise ValueError("Samples in twos are draped people: with flips, set draped above 0.")
         config = network_config(recipe)
         model = self.set_model(SegmentationGenerator(config))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
@@ -145,15 +142,9 @@ class SegmentationTask(PairTask):
 
     def batch(self, step, micro, rank, world):
         """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        recipe = self.recipe
-        rngs = generators(recipe.seed, step, micro, rank, world, recipe.batch)
-        samples = []
-        for i, rng in zip(range(rank, recipe.batch, world), rngs):
-            two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
-            samples.append(self.draw(rng, two, i % 2))
-        batch = collate(samples)
+        batch = super().batch(step, micro, rank, world)
         # The noise channel: ones with probability 0.159, drawn from the step so that a resumed run sees the same.
-        shape = (len(rngs), 1, *self.size)
+        shape = (len(batch["person"]), 1, *self.size)
         batch["noise"] = torch.from_numpy(
             (np.random.default_rng([self.recipe.seed, step, micro, 10**6 + rank]).standard_normal(shape) > 1).astype(
                 np.float32
@@ -161,10 +152,13 @@ class SegmentationTask(PairTask):
         )
         return batch
 
-    def draw(self, rng, two, number):
-        """One sample to learn from. two: generator that it shares with its twin, where it has one; number: 0 or 1."""
+    def sample_one(self, rng):
+        """As of `PairTask`, changed as the recipe says."""
+        return self.change(super().sample_one(rng), rng)
+
+    def change(self, sample, rng):
+        """A sample as it is learned: of a draped person at times in another garment, with what the network is told."""
         recipe = self.recipe
-        sample = self.draw_twin(rng, two, number) if two.random() < recipe.flips else self.sampler.sample(rng)
         if sample["placed"].any() and recipe.cuts + recipe.straps + recipe.lengths + recipe.slim:
             sample = self.alter(sample, rng)
         if recipe.attributes:
@@ -201,23 +195,17 @@ class SegmentationTask(PairTask):
             row += rng.normal(0, ROW_NOISE * place[1])
         return hem_plane(row, sample["keypoints"], truth.shape)
 
-    def draw_twin(self, rng, two, number):
-        """One of two draped people with different sleeves. two: generator that both share; number: 0 or 1."""
-        return self.sampler.sample(rng, "draped", sleeves=str(two.permutation(KINDS)[number]))
-
     def condition(self, sample, rng):
-        """A sample with the attributes that the network is given: at times other sleeves, which are then true as well,
-        at times fewer than are known.
-        """
-        code = sample["attributes"]
-        if rng.random() < self.recipe.contrary:
-            kind = str(rng.choice([kind for kind in KINDS if kind != decode(code, "sleeves")]))
-            truth = set_length(sample["segmentation"], sample["keypoints"], kind)
-            code, sample = with_group(code, "sleeves", kind), sample | {"segmentation": truth}
+        """A sample with the attributes that the network is given."""
+        rng.random()  # lab.tryon.contrary decides by it; so the numbers that follow are those of earlier runs
+        return sample | {"attributes": self.hide_some(sample["attributes"], rng)}
+
+    def hide_some(self, code, rng):
+        """The code of a garment's attributes, at times without those that are known."""
         for name in attribute_names(self.recipe):
             if rng.random() < self.recipe.unknown:
                 code = with_group(code, name, "")
-        return sample | {"attributes": code}
+        return code
 
     def inputs(self, batch):
         """The generator's input of a batch, (B,21,H,W), at the recipe's size."""

@@ -33,15 +33,9 @@ class DrapedPeople:
         self.folder = drawings / folder_name(drapes, size, split) if drawings else None
         self.drawing_count = len(list(self.folder.glob("*.npz"))) if self.folder else 0
 
-    def number(self, rng: np.random.Generator, sleeves: str | None = None) -> int:
-        """The number of a person at random. sleeves: "none", "short" or "long"; None = any."""
-        limit = self.drawing_count or 2**31 - 1
-        number = int(rng.integers(limit))
-        for _ in range(200 if sleeves else 0):
-            if group_of("sleeves", self.product(number).attributes["sleeves"]) == sleeves:
-                break
-            number = int(rng.integers(limit))
-        return number
+    def number(self, rng: np.random.Generator) -> int:
+        """The number of a person at random."""
+        return int(rng.integers(self.drawing_count or 2**31 - 1))
 
     def product(self, number: int) -> Product:
         """The garment that a person wears, as photographed."""
