@@ -38,7 +38,7 @@ NEEDED = {
     "lab.translator.variety": "--data FOLDER --out NEW",
     "lab.translator.lexicon": "--data FILE --source en --target de --out NEW",
     "transformer.export": "FOLDER NEW",
-    "transformer.series": "--run FOLDER --out NEW",
+    "lab.translator.series": "--run FOLDER --out NEW",
     "lab.translator.shortlist": "--model everyday --data FILE",
     "transformer.prepare": "--data FILE --source en --target de --out NEW",
     "vton.tryon": "FILE FILE --out NEW",

@@ -1,4 +1,4 @@
-"""`python -m transformer.series --run DIR --steps 100 300 1000 --out DIR`: a training as a series of small models.
+"""A training as a series of small models.
 
 A class sees attention appear when one sentence is translated by each of them. A run folder is such a series as long as
 its checkpoints are kept; recording keeps the chosen ones as weights in half precision with one tokenizer:
@@ -11,14 +11,11 @@ its checkpoints are kept; recording keeps the chosen ones as weights in half pre
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import assets
-from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import list_checkpoints, step_of
-from training.command import one_sentence
 from training.run import Run
 from transformer.export import export
 from transformer.insight.interpret import statistics
@@ -140,21 +137,3 @@ def load_example() -> Series:
     if not folders:
         raise ValueError("No recorded series is installed; train a small Transformer and look at its run instead.")
     return Series.load(folders[0].parent)
-
-
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
-    """The command line; prints each kept update and its figures."""
-    parser = CommandLine(prog="python -m transformer.series", description="Record a training as a series.")
-    parser.add_argument("--run", type=an_existing_folder, required=True, help="folder of a run of the Transformer")
-    parser.add_argument("--steps", type=integer(), nargs="+", help="updates to keep; all checkpoints if left out")
-    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write")
-    options = parser.parse_args(argv)
-    series = record(options.run, options.out, options.steps)
-    for step in series.steps:
-        print(step, json.dumps(series.figures_at(step)))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

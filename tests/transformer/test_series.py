@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from lab.translator.series import main
 from transformer import series, train
 
 
@@ -32,7 +33,7 @@ def run(tmp_path_factory):
 
 
 def test_a_recorded_series_says_what_the_checkpoints_say(run, tmp_path, capsys):
-    assert series.main(["--run", str(run), "--steps", "3", "6", "--out", str(tmp_path / "out")]) == 0
+    assert main(["--run", str(run), "--steps", "3", "6", "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("3 {")
     found = series.Series.load(tmp_path / "out")
     assert found.steps == [3, 6] and set(found.figures_at(6)) >= {"bleu", "perplexity"}
