@@ -138,7 +138,7 @@ def test_watching_changes_no_bit(translator, sentence):
 
 
 def test_an_empty_output_has_no_steps(translator, sentence):
-    with pytest.raises(ValueError, match="no token"):
+    with pytest.raises(ValueError, match="no piece"):
         follow(translator, sentence.source_ids, [], finished=False)
 
 
