@@ -32,7 +32,6 @@ NEEDED = {
     "lab.translator.paraphrase": "--model everyday --data FILE --origin de --source en --target de --judge everyday "
     "--out NEW.tsv.gz",
     "lab.translator.groups": "--data FILE",
-    "lab.translator.checklist": "",
     "lab.translator.grow": "--model everyday --size mini --out NEW",
     "lab.translator.phrasebook": "--out NEW",
     "lab.translator.variety": "--data FOLDER --out NEW",

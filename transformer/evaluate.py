@@ -14,9 +14,12 @@ import math
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from training.arguments import MAX_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
+from training.assets import model_or_dir
 from training.command import one_sentence
+from transformer import checklist
 from transformer.data import read_parallel
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.scoring import losses_of_ids
@@ -135,6 +138,21 @@ def directions(translator: Translator, path: str, source: str | None, target: st
     return pairs
 
 
+def run_checklist(translator: Translator, name: str, half: str, beam: int, output: str | None) -> None:
+    """Prints the table of a model's checklist and stores it: at `output`, or beside the weights if all of it was asked.
+
+    half: "all" or one of `checklist.HALVES`.
+    """
+    halves = checklist.HALVES if half == "all" else (half,)
+    items = [item for item in checklist.read_items() if item.half in halves]
+    rows = checklist.summary(checklist.answers(translator, items, beam))
+    print(translator.name)
+    for one in halves:
+        print(checklist.table(rows, one), flush=True)
+    if output or half == "all":
+        checklist.write(rows, Path(output) if output else model_or_dir(name) / checklist.FILE)
+
+
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
@@ -144,7 +162,14 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
     parser.add_argument(
-        "--data", type=an_existing_file, required=True, nargs="+", help=".tsv or .csv files, gzipped or not"
+        "--data", type=an_existing_file, default=[], nargs="+", help=".tsv or .csv files, gzipped or not"
+    )
+    parser.add_argument(
+        "--checklist",
+        nargs="?",
+        const="all",
+        choices=("all", *checklist.HALVES),
+        help="count what is right in assets/checklist instead: all of it, or the half that chooses or makes the card",
     )
     parser.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     parser.add_argument("--target", default=None, help="target language and column")
@@ -153,10 +178,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     parser.add_argument("--device", type=a_device, default="auto")
-    parser.add_argument("--output", default=None, help="write the translations there, of the last scores")
+    parser.add_argument(
+        "--output", default=None, help="write the translations (of the last scores) or the checklist there"
+    )
     options = parser.parse_args(argv)
+    if bool(options.data) == bool(options.checklist):
+        parser.error("give either --data or --checklist")
     search = SearchOptions(options.beam, options.alpha, read_back=options.read_back)
     translators = [Translator.from_pretrained(name, options.device) for name in options.model]
+    if options.checklist:
+        for name, translator in zip(options.model, translators):
+            run_checklist(translator, name, options.checklist, options.beam, options.output)
     for path in options.data:
         for translator in translators:
             for source, target in directions(translator, path, options.source, options.target):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lab.translator import phrasebook
-from lab.translator.checklist import read_items
+from transformer.checklist import read_items
 from transformer.data import read_parallel
 
 

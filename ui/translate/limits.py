@@ -11,7 +11,7 @@ from ui.kit import QUICKLY
 from ui.services import Services
 
 MAX_EXAMPLES = 2
-UNKNOWN = "What this model gets wrong has not been counted."
+UNKNOWN = "What this model gets wrong has not been counted: python -m transformer.evaluate --checklist all does it."
 
 
 def limits(model: str, pair: str) -> str:

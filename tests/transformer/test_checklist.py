@@ -4,8 +4,19 @@ from collections import Counter
 
 import pytest
 
-from lab.translator.checklist import HALVES, Answer, Item, holds, read_items, summary, table, write
-from transformer.checklist import FILE, load_summary, weak_kinds
+from transformer.checklist import (
+    FILE,
+    HALVES,
+    Answer,
+    Item,
+    holds,
+    load_summary,
+    read_items,
+    summary,
+    table,
+    weak_kinds,
+    write,
+)
 
 PAIRS = ("en-de", "de-en", "en-fr", "fr-en")
 
