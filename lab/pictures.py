@@ -1,4 +1,4 @@
-"""Makes the pictures of README.md with the program itself: `python docs/make_pictures.py`.
+"""Makes the pictures of README.md with the program itself: `python -m lab.pictures`.
 
 Uses the shipped weights and examples, and Chromium for the screenshots. Takes a minute or two on two cores.
 """
@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-DOCS = Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent))
+from training.arguments import CommandLine
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 STRIP = ("pose", "parse", "garment", "agnostic", "segmentation", "warped_cloth", "misalignment", "result")
 CELL = (180, 240)  # width, height
@@ -85,8 +86,9 @@ def screenshots(address: str) -> None:
         browser.close()
 
 
-def main() -> None:
-    """Takes every picture of the documentation; returns the exit status."""
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    CommandLine(prog="python -m lab.pictures", description=(__doc__ or "").splitlines()[0]).parse_args(argv)
     from training.assets import examples_dir
     from ui import page
     from ui.services import Services
@@ -103,7 +105,8 @@ def main() -> None:
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
         # A palette keeps the screenshots small.
         picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
