@@ -78,7 +78,8 @@ def quick_runs():
             yield gr.skip()
 
         button.click(run, number, [*others, cancel, said])
-    _, address, _ = page.launch(prevent_thread_lock=True, quiet=True)
+    # A click may come while the stream of the run before is being closed: what holds its answer back is served, too.
+    _, address, _ = page.launch(prevent_thread_lock=True, quiet=True, app_kwargs=app_options())
     yield address
     page.close()
 
