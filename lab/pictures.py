@@ -1,6 +1,7 @@
-"""Makes the pictures of README.md with the program itself: `python -m lab.pictures`.
+"""Makes the pictures of README.md with the program itself: python -m lab.pictures http://127.0.0.1:7860/
 
-Uses the shipped weights and examples, and Chromium for the screenshots. Takes a minute or two on two cores.
+Uses the shipped weights and examples, and Chromium for the screenshots of a running page. Takes a minute or two on two
+cores.
 """
 
 import shutil
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+from playwright.sync_api import Error, sync_playwright
 
 from training.arguments import CommandLine
+from training.assets import examples_dir
+from training.command import one_sentence
+from vton.inputs import photo
+from vton.pipeline import TryOn
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -24,10 +30,8 @@ PAIRS = (
 )
 
 
-def strips(pairs: list[list[str]], service) -> Image.Image:
+def strips(pairs: list[list[str]], tryon: TryOn) -> Image.Image:
     """One row a pair: the photo, the most telling maps, and the result cut to the person's frame."""
-    from vton.inputs import photo
-
     names = ("photo", *STRIP)
     sheet = Image.new("RGB", (len(names) * (CELL[0] + 6) + 6, len(pairs) * (CELL[1] + 6) + 30), "white")
     draw = ImageDraw.Draw(sheet)
@@ -35,7 +39,7 @@ def strips(pairs: list[list[str]], service) -> Image.Image:
     for column, name in enumerate(names):
         draw.text((6 + column * (CELL[0] + 6), 7), name.replace("_", " "), fill="#453e36", font=font)
     for row, (person, garment) in enumerate(pairs):
-        result = service.run(person, garment, size=(512, 384), seed=0)
+        result = tryon.run(person, garment, size=(512, 384), seed=0)
         pictures = {"photo": result.person, **result.pictures()}
         # The frame of a result has the same 3:4 window as every map.
         pictures["result"] = photo.crop(result.result, result.frame, result.options.size)
@@ -47,8 +51,6 @@ def strips(pairs: list[list[str]], service) -> Image.Image:
 
 def screenshots(address: str) -> None:
     """What a visitor sees of each tab, light and wide."""
-    from playwright.sync_api import sync_playwright
-
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
@@ -56,7 +58,10 @@ def screenshots(address: str) -> None:
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1200})
         page.set_default_timeout(240_000)
-        page.goto(address + "?__theme=light")
+        try:
+            page.goto(address + "?__theme=light")
+        except Error:
+            raise ValueError(f"No page answers at {address}; start it with `python app.py`.") from None
         page.locator("#heat-map svg").wait_for()  # of the example that the page opens with
         page.locator("#source-text textarea").fill(SENTENCE)
         page.click("#translate-button")
@@ -86,21 +91,16 @@ def screenshots(address: str) -> None:
         browser.close()
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    CommandLine(prog="python -m lab.pictures", description=(__doc__ or "").splitlines()[0]).parse_args(argv)
-    from training.assets import examples_dir
-    from ui import page
-    from ui.services import Services
-
-    services = Services()
+    parser = CommandLine(prog="python -m lab.pictures", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("address", help="of the running page")
+    address = parser.parse_args(argv).address
+    screenshots(address)
     folder = examples_dir()
     pairs = [[str(folder / "people" / f"{a}.jpg"), str(folder / "garments" / f"{b}.jpg")] for a, b in PAIRS]
-    strips(pairs, services.tryon()).save(DOCS / "strips.jpg", quality=88, optimize=True)
-    app = page.build(services)
-    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
-    screenshots(address)
-    app.close()
+    strips(pairs, TryOn.from_pretrained("tryon-lite")).save(DOCS / "strips.jpg", quality=88, optimize=True)
     for name in ("translate", "decoding", "try-on", "gan"):
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
         # A palette keeps the screenshots small.

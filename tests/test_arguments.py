@@ -66,7 +66,7 @@ NEEDED = {
     "lab.gan.evaluate": "--data FOLDER",
     "ui.tryon.example": "",
     "lab.words": "http://127.0.0.1:9/",
-    "lab.pictures": "",
+    "lab.pictures": "http://127.0.0.1:9/",
     "lab.tryon.evaluate": "table",
     "lab.tryon.evaluate warps": "",
     **dict.fromkeys(
