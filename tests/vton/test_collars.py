@@ -12,7 +12,7 @@ from vton.data.collars import CLOTH, with_collar
 from vton.data.draped.people import load_people
 from vton.data.pack import Person
 from vton.joints import LEFT_SHOULDER, RIGHT_SHOULDER
-from vton.recipes.parser import ParserRecipe, ParserTask
+from vton.recipes.parser import PRESETS, ParserRecipe, ParserTask
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +84,14 @@ def test_the_parser_recipe_draws_collars_on_its_share_of_the_samples(monkeypatch
     drawn.clear()
     ParserTask(ParserRecipe(height=64, width=48)).sample_one(np.random.default_rng(1))
     assert not drawn
+
+
+@pytest.mark.parametrize("preset", ["lite-cpu", "lite-gpu"])
+def test_a_parser_that_learns_from_photographs_learns_what_a_person_carries(person, monkeypatch, preset):
+    bag = np.zeros(person.parse.shape, bool)
+    bag[100:200, 50:150] = True
+    recipe = ParserRecipe(**{**PRESETS[preset], "height": 64, "width": 48})
+    task = ParserTask(recipe)
+    monkeypatch.setattr(task, "draw", lambda rng: replace(person, carried=bag))
+    target = task.sample_one(np.random.default_rng(1))["target"]
+    assert (target == labels.CARRIED_LIP).any()
