@@ -117,3 +117,26 @@ def test_a_button_is_as_wide_as_its_words_need(visit, tab, view, button):
         page.get_by_role("tab", name=view, exact=True).click()
     page.locator(button).wait_for()
     assert page.locator(button).evaluate(ROOM) < 60
+
+
+LONG = (
+    "When the old man who lived in the small house near the river came back from the market with two bags of fresh "
+    "vegetables, a loaf of bread and some flowers for his wife, he saw that the door was open and the light was on."
+)
+
+
+@pytest.mark.parametrize("sentence", [SENTENCE, LONG])
+def test_a_map_fills_the_full_screen_to_its_last_row(visit, sentence):
+    page = visit(width=1440)
+    enter(page, sentence)
+    titled(page, "Cross attention")
+    page.locator("#heat-map").get_by_role("button", name="Full screen").click()
+    page.locator("#heat-map").get_by_role("button", name="Leave full screen").wait_for()
+    card = "#heat-map :is(.heat-svg, .heat-title, .heat-says, .heat-foot)"
+    for box in boxes(page, card):
+        assert box["x"] > 10 and box["x"] + box["width"] < 1430, box
+        assert box["y"] > 10 and box["y"] + box["height"] < 890, box
+    (map_,) = boxes(page, "#heat-map .heat-svg")
+    assert map_["width"] > 1000 and map_["height"] > 600
+    page.keyboard.press("Enter")  # the button keeps the focus
+    page.locator("#heat-map").get_by_role("button", name="Full screen", exact=True).wait_for()

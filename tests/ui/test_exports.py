@@ -192,5 +192,14 @@ def test_a_caption_is_whole_and_a_png_is_twice_as_large(one):
     assert last.min() < 160  # its last line is drawn
 
 
+def test_the_map_of_eighty_pieces_is_sharp_on_a_wall_too():
+    tokens = [f"▁{number}" for number in range(80)]
+    places = list(range(80))
+    eighty = heat_map.HeatMap(
+        interpret.AttentionMap(np.eye(80), tokens, tokens, places, places), "Eighty", "rows", "columns"
+    )
+    assert Image.open(io.BytesIO(eighty.png())).width == 2 * eighty.frame.width > 4000
+
+
 def test_a_marker_that_was_typed_stays_text():
     assert theme.fill_template("<@@ONE@@><@@TWO@@>", {"ONE": "@@TWO@@", "TWO": "@@ONE@@"}) == "<@@TWO@@><@@ONE@@>"

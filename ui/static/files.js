@@ -1,7 +1,7 @@
 // What the page saves for people is put into its language as it is fetched: drawings and pages by the walk that the page itself
 // takes, a PNG drawn anew from the SVG beside it. What programs read (CSV, JSON, npz) keeps its names.
 const TYPES = { html: 'text/html', svg: 'image/svg+xml' },
-  LARGEST = 4000; // most pixels of a PNG's side, as in ui/heat_map.py
+  LARGEST = 6000; // most pixels of a PNG's side, as in ui/heat_map.py
 
 async function spokenFile({ href, download }) {
   const type = TYPES[download.split('.').pop()],

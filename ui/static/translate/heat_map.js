@@ -1,15 +1,17 @@
 // A map of its own: title, drawing, what to look at, and what is pointed at. Tokens stand beside attention (`columns` is a
 // list then); a matrix of numbers around 0 has none.
-const FOOT = 190; // pixels that title, sentence and scale take of a full screen
+const WIDEST = 1.6; // a cell's width by its height, on a full screen
 
 function draw() {
   const value = props.value,
+    pressed = element.querySelector('.heat-whole:focus'), // is drawn anew, too
     host = cleared(element, '.heat', value?.rows);
   if (!host) return;
   const title = make('div', 'heat-title', value.title),
     scroll = make('div', 'heat-scroll');
   host.append(title, scroll);
   (Array.isArray(value.columns) ? attention : matrix)(value, host, scroll, title);
+  if (pressed) element.querySelector('.heat-whole')?.focus({ preventScroll: true });
 }
 
 function matrix(value, host, scroll) {
@@ -40,12 +42,18 @@ function attention(value, host, scroll, title) {
   // Fixed from 0 to 1, so that two maps can be compared, unless the visitor asks for more contrast.
   const most = props.stretch ? weights.reduce((a, b) => Math.max(a, b), 1e-6) : 1;
 
-  const whole = make('button', 'heat-whole', 'Full screen');
+  const whole = make('button', 'heat-whole', full ? 'Leave full screen' : 'Full screen');
   whole.type = 'button';
   whole.addEventListener('click', () => (full ? document.exitFullscreen() : element.requestFullscreen?.()));
   title.append(whole);
 
-  // As large as the width allows, never so small that a cell cannot be pointed at; on the full screen all is in sight.
+  const line = readoutLine(value.hint || 'Point at a cell to read its weight.'),
+    foot = make('div', 'heat-foot');
+  if (value.says) host.append(make('p', 'heat-says', value.says));
+  foot.append(line, colourScale(colour, '0', most === 1 ? '1' : most.toFixed(3)));
+  host.append(foot);
+
+  // As large as the width allows, never so small that a cell cannot be pointed at; on a full screen all is in sight.
   const labels = {
     rows: labelled(value.rows),
     columns: labelled(value.columns),
@@ -53,18 +61,19 @@ function attention(value, host, scroll, title) {
   };
   const sizes = (cell) => ({
     cell,
-    font: full ? Math.max(5, Math.min(26, cell * 0.6)) : Math.max(7, Math.min(13, cell * 0.85)),
-    digits: full ? cell * 0.34 : 10.5,
+    high: cell,
+    font: Math.max(full ? 5 : 7, Math.min(13, cell * 0.85), full ? Math.min(34, cell * 0.6) : 0),
+    digits: full ? Math.min(34, cell * 0.45) : 10.5,
   });
   const room = Math.max((host.clientWidth || 600) - heatFrame({ ...labels, cell: 0, font: 13 }).left - 6, 120);
-  const fits = (size) => {
+  const spare = (size) => {
     const { width, height } = heatFrame({ ...labels, ...size });
-    return width <= host.clientWidth && height - 4 <= window.innerHeight - FOOT;
+    return [scroll.clientWidth - width, scroll.clientHeight - height];
   };
-  let size = sizes(full ? 72 : Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R))));
-  while (full && size.cell > 2 && !fits(size)) size = sizes(size.cell - 0.5);
+  let size = sizes(full ? 160 : Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R))));
+  while (full && size.cell > 2 && Math.min(...spare(size)) < 0) size = sizes(size.cell - 0.5);
+  if (full) size.cell = Math.min(WIDEST * size.cell, size.cell + Math.max(0, spare(size)[0]) / C);
 
-  const line = readoutLine(value.hint || 'Point at a cell to read its weight.');
   const read = (r, c) => {
     const i = r * C + c,
       query = value.rowNames ? value.rowNames[r] : plain(value.rows[r]);
@@ -89,10 +98,6 @@ function attention(value, host, scroll, title) {
   });
   if (value.marked) svg.mark(...value.marked);
   scroll.append(svg);
-  if (value.says) host.append(make('p', 'heat-says', value.says));
-  const foot = make('div', 'heat-foot');
-  foot.append(line, colourScale(colour, '0', most === 1 ? '1' : most.toFixed(3)));
-  host.append(foot);
   follow(svg, host, line);
 }
 
