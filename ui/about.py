@@ -1,5 +1,6 @@
 """The About tab: which models are loaded, their cards, licences and limits."""
 
+import json
 import re
 from pathlib import Path
 
@@ -27,8 +28,7 @@ def cards() -> list[tuple[str, str, float]]:
     entries = []
     for name in assets.list_models():
         folder: Path = assets.model_dir(name)
-        card = folder / "CARD.md"
-        text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."
+        text = (folder / "CARD.md").read_text(encoding="utf-8")
         megabytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 1e6
         entries.append((name, text, megabytes))
     return entries
@@ -43,9 +43,10 @@ class AboutTab(View):
     def build(self) -> None:
         """Makes the components."""
         gr.Markdown(theme.text("about/introduction"), elem_classes="prose-card")
+        titles = json.loads(theme.read("about/titles.json"))
         for name, text, megabytes in cards():
             can, cannot, rest = parts(text)
-            with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):
+            with gr.Accordion(f"{titles[name]} · {name} · {megabytes:.1f} MB", open=False):
                 gr.Markdown(f"### What it can do\n\n{can}", elem_classes=CARD)
                 if cannot:
                     gr.Markdown(f"### What it cannot do\n\n{cannot}", elem_classes=CARD)

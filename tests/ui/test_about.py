@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
 from training import assets
+from ui import first, theme
 from ui.about import FAILURES, cards, parts
 
 
@@ -15,3 +18,10 @@ def test_a_card_opens_with_what_the_model_can_and_cannot_do_and_loses_nothing(na
 
 def test_a_card_without_sections_is_shown_as_it_is():
     assert parts("This model has no card.") == ("This model has no card.", "", "")
+
+
+def test_a_card_has_a_title_in_words_of_every_language():
+    titles = json.loads(theme.read("about/titles.json"))
+    assert sorted(titles) == sorted(assets.list_models()) and len(set(titles.values())) == len(titles)
+    for language in set(first.LANGUAGES) - {"en"}:
+        assert set(titles.values()) <= set(json.loads(theme.read(f"words/{language}.json")))

@@ -208,6 +208,11 @@ def test_positions_and_swapped_words_on_the_page(services, current):
         floats(value["weights"], value["rows"], value["columns"]), interpret.positions(model, value["rows"])
     )
     assert value["columnNames"] == ["sine", "cosine"] and value["rows"] >= 40
+    numbers = interpret.positions(model, value["rows"]).astype("f8")
+    alike = [np.corrcoef([*numbers[0], *-numbers[0]], [*row, *-row])[0, 1] for row in numbers[1:]]  # around 0: cosine
+    near, far = max(alike), min(alike)
+    told = (alike.index(near) + 1, near, alike.index(far) + 1, far)
+    assert value["says"] == "Position 0 is most like position %d (cosine %.2f), least like position %d (%.2f)." % told
     html = one_head.swap_html(
         interpret.Swap(
             ["a", MARKUP],

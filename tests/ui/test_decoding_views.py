@@ -178,6 +178,7 @@ def test_markup_becomes_text_in_every_drawing(services, translator):
     ]
     for html in drawings:
         assert "<img" not in html and "<b>rides" not in html and "<i>" not in html and "<u>" not in html
+    assert "Begun with: Ein Mann;" in drawings[2] and "▁" not in drawings[2]
     assert "&lt;img src=x onerror=alert(1)&gt;" in drawings[0] and "−" in drawings[0] and "+" in drawings[0]
     two_languages = decoding_figures.side_by_side([("A", "ein Hund", -1.0, -1.0, 2, 0.1)] * 2, None)
     assert "Two languages" in two_languages and "word-gone" not in two_languages

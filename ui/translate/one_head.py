@@ -69,7 +69,11 @@ def draw_positions(services: Services, current: CurrentTranslation) -> dict:
         "sinusoidal": "Positional encodings: sine in the even dimensions, cosine in the odd ones",
         "sinusoidal-halves": "Positional encodings: all sines, then all cosines",
     }.get(kind, "Learned positional encodings")
-    return figures.matrix(interpret.positions(model, length), title, "position", "dimension", names)
+    numbers = interpret.positions(model, length)
+    alike = numbers[1:] @ numbers[0] / np.linalg.norm(numbers[1:], axis=1) / np.linalg.norm(numbers[0])
+    near, far = alike.argmax(), alike.argmin()
+    says = f"Position 0 is most like position {near + 1} (cosine {alike[near]:.2f}), least like position {far + 1}"
+    return figures.matrix(numbers, title, "position", "dimension", names, f"{says} ({alike[far]:.2f}).")
 
 
 def swap_html(swap: interpret.Swap) -> str:

@@ -132,7 +132,7 @@ def force_text(services: Services, current: CurrentTranslation, text: str, beam:
         translator, sentence.source_ids, begin, SearchOptions(beam, float(alpha)), stand_ins=names
     )
     words = intervene.word_difference(intervene.text_of(translator, ids, names), continuation.hypotheses[0].text)
-    read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
+    read = " ".join(map(plain, translator.labels(begin, names))) or "nothing, so the search is free"
     how = f"Begun with: {read}; log-probability of that beginning {continuation.prefix.logprob:.3f}."
     return decoding_figures.branch(current.output, continuation, words, how)
 
@@ -143,13 +143,9 @@ def translate_with(
     """Translate again with the changed model; returns the drawing."""
     if not intervention:
         raise ValueError("Nothing is changed yet; switch a head off or overwrite a weight first.")
+    translator, options = services.translator(current.model), SearchOptions(beam, float(alpha))
     result = intervene.operate(
-        services.translator(current.model),
-        current.translation,
-        intervention,
-        current.sentence,
-        current.hypothesis,
-        SearchOptions(beam, float(alpha)),
+        translator, current.translation, intervention, current.sentence, current.hypothesis, options
     )
     lines = intervention_lines(current.attention, intervention)
     what = "; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else "") + "."

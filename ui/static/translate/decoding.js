@@ -86,7 +86,7 @@ function build() {
   const looks = fold('Attention of every head', '', 'decode-looks');
   parts.layerName = make('p', 'hint');
   looks.addEventListener('toggle', () => show());
-  parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
+  parts.ownTitle = make('p', 'decode-strip-title', 'At the translation so far; struck cells are masked');
   parts.own = strips();
   parts.crossTitle = make('p', 'decode-strip-title', 'At the text');
   parts.cross = strips();
@@ -227,7 +227,7 @@ function show() {
     const table = (columns, weight) =>
       names.flatMap((_, h) => Array.from({ length: columns }, (_, c) => weight(h, t, c)));
     const seen = (h, t, c) => (data.mask[t][c] === '1' ? own(h, t, c) : Number.NaN);
-    paint(parts.own, data.read, names, table(data.read.length, seen), 'Attention at the target so far, by head');
+    paint(parts.own, data.read, names, table(data.read.length, seen), 'Attention at the translation so far, by head');
     paint(parts.cross, data.source, names, table(data.source.length, cross), 'Attention at the text, by head');
   }
   document.dispatchEvent(new CustomEvent('atelier-step', { detail: t + 1 }));

@@ -170,6 +170,8 @@ function bars(row) {
     list = make('div', 'through-bars');
   const order = [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, 10);
   for (const i of order) list.append(bar(row.labels[i], numbers[i]));
+  const most = `${numbers[order[0]].toFixed(2)} to “${row.labels[order[0]]}”`;
+  list.append(make('p', 'heat-says', `The softmax gives ${most}, its largest weight.`));
   return list;
 }
 
