@@ -140,3 +140,17 @@ def test_a_map_fills_the_full_screen_to_its_last_row(visit, sentence):
     assert map_["width"] > 1000 and map_["height"] > 600
     page.keyboard.press("Enter")  # the button keeps the focus
     page.locator("#heat-map").get_by_role("button", name="Full screen", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_word_is_broken_in_the_columns_of_a_card(visit, width):
+    page = visit(width=width)
+    page.get_by_role("tab", name="About").click()
+    page.get_by_role("button", name="Translates everyday text").click()
+    page.get_by_role("button", name="Sizes, data, licence, commands and figures").click()
+    for word in ("Vocabulary", "Hardware and time"):
+        page.get_by_role("cell", name=word, exact=True).wait_for()
+        cell = page.get_by_role("cell", name=word, exact=True)
+        lines = cell.evaluate("node => { const range = new Range(); range.selectNodeContents(node); "
+                              "return new Set([...range.getClientRects()].map(box => box.top)).size; }")  # fmt: skip
+        assert lines <= len(word.split()), word

@@ -211,8 +211,8 @@ def test_positions_and_swapped_words_on_the_page(services, current):
     numbers = interpret.positions(model, value["rows"]).astype("f8")
     alike = [np.corrcoef([*numbers[0], *-numbers[0]], [*row, *-row])[0, 1] for row in numbers[1:]]  # around 0: cosine
     near, far = max(alike), min(alike)
-    told = (alike.index(near) + 1, near, alike.index(far) + 1, far)
-    assert value["says"] == "Position 0 is most like position %d (cosine %.2f), least like position %d (%.2f)." % told
+    most = f"most like position {alike.index(near) + 1} (cosine {near:.2f})"
+    assert value["says"] == f"Position 0 is {most}, least like position {alike.index(far) + 1} ({far:.2f})."
     html = one_head.swap_html(
         interpret.Swap(
             ["a", MARKUP],
