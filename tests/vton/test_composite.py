@@ -190,6 +190,20 @@ def test_beyond_the_warped_garment_its_cloth_goes_on_and_not_the_ground_of_its_p
     )
 
 
+def test_beyond_the_warped_garment_a_print_goes_on_instead_of_running_out():
+    columns = (np.arange(48) // 4 % 2)[None, :, None] * np.float32(200) + 20  # stripes across the outline
+    warped = np.broadcast_to(columns, (64, 48, 3)).copy()
+    region = np.zeros((64, 48), bool)
+    region[8:, 4:44] = True
+    aligned = region & (np.arange(64) >= 16)[:, None]
+    warped[~aligned] = 246  # the ground of its picture
+    synthesis = np.full((64, 48, 3), 128, np.float32)  # a generator that paints the stripes' mean
+    made = composite.carry_colours(synthesis, warped, region, aligned, sigma=6).astype(float)
+    beyond, within = made[10:15, 8:40, 1], made[24:32, 8:40, 1]
+    assert beyond.std() > 0.7 * within.std()
+    assert np.corrcoef(beyond.mean(0), within.mean(0))[0, 1] > 0.9
+
+
 def test_a_phone_a_mask_and_a_sticker_are_no_skin_and_faces_of_all_tones_are():
     whole = np.ones((30, 30), bool)
     for colour in ((20, 20, 22), (255, 204, 51), (150, 200, 225), (240, 240, 240), (60, 140, 80)):

@@ -219,7 +219,7 @@ def carry_colours(
 
     Where the warped garment lies, hue and what is finer than `sigma` come from it, and lightness is the mean of both:
     the generator knows the light of the photograph, the garment picture the cloth. Where the garment does not reach,
-    the generator's lightness stays within SHADE of the nearest cloth's, and the hue is that of the nearest cloth.
+    the nearest cloth is reflected, and further off its mean taken; the generator may shade both by SHADE.
 
     Args:
         synthesis, warped (H,W,3) float32 in [0, 255]: I-hat and W(c, theta); region (H,W) bool: the predicted garment;
@@ -251,12 +251,28 @@ def _carry_in_box(out, synthesis, warped, region, aligned, sigma):
     carried = cloth.copy()
     carried[..., 0] += 0.5 * (base - smooth)[..., 0]
     near = _blur(cloth, aligned, 3 * sigma)
-    beyond = near.copy()
+    beyond = mirror_across(cloth, inner, near, 3 * sigma)
     # The generator may shade this cloth, but not paint another: the light ground of the garment picture, say.
-    beyond[..., 0] = np.clip(painted[..., 0], near[..., 0] - SHADE, near[..., 0] + SHADE)
+    beyond[..., 0] += np.clip(painted[..., 0] - near[..., 0], -SHADE, SHADE)
     lab = beyond * (1 - share) + carried * share
     rgb = cv2.cvtColor(lab.astype(np.float32), cv2.COLOR_Lab2RGB)
     return np.where(region[..., None], (rgb * 255).clip(0, 255).round().astype(np.uint8), out)
+
+
+def mirror_across(picture: np.ndarray, inside: np.ndarray, far: np.ndarray, reach: float) -> np.ndarray:
+    """What lies beyond an outline, as the reflection of what lies within it: a print goes on instead of running out.
+
+    picture, far: (H, W, 3) float; inside: (H, W) bool, True somewhere. From half of `reach` pixels on, or where the
+    reflection falls outside, too, the picture turns into `far`. Returns (H, W, 3).
+    """
+    at = np.stack(np.indices(inside.shape, np.float32)[::-1], -1)
+    inwards = from_nearest(at, inside) - at
+    share = np.clip(2 - 2 * np.linalg.norm(inwards, axis=-1) / reach, 0, 1)
+    # The way to an uneven outline jumps from pixel to pixel, and would tear what is reflected.
+    source = at + 2 * cv2.GaussianBlur(inwards, (0, 0), reach / 6)
+    share *= cv2.remap(inside.astype(np.float32), source, None, cv2.INTER_LINEAR)
+    mirrored = cv2.remap(picture, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return mirrored * share[..., None] + far * (1 - share[..., None])
 
 
 def _blur(picture: np.ndarray, inside: np.ndarray, sigma: float) -> np.ndarray:
