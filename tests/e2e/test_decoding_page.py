@@ -41,6 +41,24 @@ def test_an_address_leads_to_its_step(visit, site):
     assert "step=4" in page.evaluate("location.hash")
 
 
+TOP = "Math.round(document.querySelector('#card-segmentation')?.getBoundingClientRect().top)"
+
+
+def test_an_address_leads_a_new_visitor_to_a_step_of_the_example_and_to_a_stage_of_the_try_on(visit, site):
+    def arrive(address):
+        page = visit()
+        page.evaluate("sessionStorage.clear()")
+        page.goto("about:blank")
+        page.goto(f"{site}#{address}")
+        return page
+
+    arrive("view=decoding&step=4").locator(".decode-name", has_text="Step 4 of").wait_for()
+    page = arrive("tab=try-on&view=steps&stage=segmentation")
+    page.wait_for_function(f"Math.abs({TOP} - 84) <= 2")
+    page.wait_for_timeout(1500)  # pictures above it arrive
+    assert abs(page.evaluate(TOP) - 84) <= 2
+
+
 def test_decoding_step_by_step(visit, traced):
     page = visit()
     translate(page, SENTENCE)

@@ -12,7 +12,11 @@ let under_way = 0; // tabs that are still to be selected; until then the address
 // Selects a tab once it is there: what is in a tab that nobody has opened yet does not exist in the browser. Tabs that
 // have just come open their first one once more, so a choice counts when it has lasted.
 const LASTS = 8; // tenths of a second
-let touched = false; // the visitor has chosen something since
+let touched = false, // the visitor has chosen something since
+  wheeled = false; // or looked elsewhere
+window.addEventListener('wheel', () => {
+  wheeled = true;
+});
 const wanted = document.documentElement.dataset; // its step: of the decoding that is to come (translate/decoding.js)
 function choose(where, id, tries = 600, lasted = 0) {
   const button = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
@@ -64,7 +68,7 @@ function go(arriving) {
     tab = tabOf(query) || (arriving && sessionStorage.getItem(TAB)) || '';
   wanted.step = (query.get('view') === 'decoding' && query.get('step')) || '';
   if (!tab) return;
-  touched = false;
+  touched = wheeled = false;
   const view = tab !== 'translate' && VIEWS[tab] && query.get('view'); // the server opens a view of Translate
   under_way += view ? 2 : 1;
   choose('#pages', tab);
@@ -84,14 +88,16 @@ document.addEventListener('atelier-step', ({ detail }) => {
   sessionStorage.setItem(VISIT, JSON.stringify({ ...visit, step: detail }));
 });
 
-// A stage of the try-on: its card comes into view, and a click on a card puts it into the address.
-function stage(query, tries = 100) {
-  const card =
-    query.get('tab') === 'try-on' &&
-    query.get('stage') &&
-    document.querySelector(`#card-${CSS.escape(query.get('stage'))}`);
-  if (card) card.scrollIntoView({ block: 'start' });
-  else if (query.get('stage') && tries) setTimeout(() => stage(query, tries - 1), 100);
+// A stage of the try-on: its card comes into view, again while pictures above it arrive; and a click on a card puts it into
+// the address.
+function stage(query, tries = 100, lasted = 0) {
+  if (query.get('tab') !== 'try-on' || !query.get('stage') || !tries || touched || wheeled) return;
+  if (lasted > 3 * LASTS) return;
+  const card = document.querySelector(`#card-${CSS.escape(query.get('stage'))}`),
+    before = window.scrollY;
+  card?.scrollIntoView({ block: 'start' });
+  const isThere = card?.checkVisibility() && window.scrollY === before;
+  setTimeout(() => stage(query, tries - 1, isThere ? lasted + 1 : 0), 100);
 }
 document.addEventListener('click', (event) => {
   const card = event.target.closest?.('[id^="card-"]'),

@@ -253,4 +253,5 @@ window.addEventListener('hashchange', () => {
 watch('attention', unpack);
 onWidth(element, show);
 onTheme(show);
+step = wanted();
 build();
