@@ -65,13 +65,13 @@ def permissions(options: argparse.Namespace) -> tuple[bool, str]:
     return local, options.training or ("on" if local else "off")
 
 
-def released_folders(named: list[str]) -> dict[str, Path]:
+def released_folders(entries: list[str]) -> dict[str, Path]:
     """Folders by the names that the page offers. Raises Misuse for one that is not there.
 
-    named: entries "NAME=DIR" or "DIR"; those of `RELEASED_VARIABLE` come after them.
+    entries: "NAME=DIR" or "DIR"; those of `RELEASED_VARIABLE` come after them.
     """
     out = {}
-    for entry in named + [one for one in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if one]:
+    for entry in entries + [one for one in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if one]:
         name, _, folder = entry.rpartition("=")
         if not os.path.isdir(folder):
             raise Misuse(f"--released: there is no folder {folder}.")
@@ -110,20 +110,20 @@ def serve(options: argparse.Namespace) -> None:
         raise Misuse(str(error)) from None
     serving.set_up_log(options.log_level)
     keep_memory()
-    chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
-    built = page.build(
+    models = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
+    blocks = page.build(
         services.Services(
             device=device,
             runs=options.runs,
             local=local,
             releases=releases,
             training={"on": Limits(), "limited": PUBLIC, "off": None}[training],
-            **{name: value for name, value in chosen.items() if value},
+            **{name: value for name, value in models.items() if value},
         )
     )
     if options.mcp:
         gradio_private.make_agents_patient()
-    built.launch(
+    blocks.launch(
         server_name=options.host,
         server_port=options.port,
         inbrowser=options.open,

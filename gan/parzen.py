@@ -13,7 +13,7 @@ from torch import Tensor
 SIGMAS = tuple(float(s) for s in torch.logspace(-1, 0, 10, dtype=torch.float64))  # the authors' grid
 BATCH = 500
 APART = (
-    "The paper's 225 ± 2 may not be set beside these figures: it trained on 50,000 digits and tested on MNIST's own "
+    "The paper's 225 ± 2 cannot be compared with these figures: it trained on 50,000 digits and tested on MNIST's own "
     "10,000, of which this division takes 8,000 to train, 1,000 to choose σ and 1,000 to test."
 )
 

@@ -1,21 +1,31 @@
 """What every training recipe shares: run folder, event log, checkpoints, stop and resume, launching."""
 
-_HOMES = {
-    "Recipe": "recipe",
-    "Run": "run",
-    "Task": "task",
-    "TrainingError": "loop",
-    "average_checkpoints": "checkpoint",
-    "fit": "loop",
-    "latest_checkpoint": "checkpoint",
-    "launch": "command",
-}
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 
-def __getattr__(name: str):  # noqa: ANN202
-    # Names are looked up on first use, so that importing one small module does not load torch.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+def lazy_names(package: str, **homes: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: names by their modules, which are imported on first use, so that no small module
+    brings torch.
+    """
 
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    def look_up(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return look_up
+
+
+__getattr__ = lazy_names(
+    __name__,
+    Recipe="recipe",
+    Run="run",
+    Task="task",
+    TrainingError="loop",
+    average_checkpoints="checkpoint",
+    fit="loop",
+    latest_checkpoint="checkpoint",
+    launch="command",
+)

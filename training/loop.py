@@ -106,8 +106,8 @@ def _begin(
 ) -> tuple[int, dict[str, Any] | None, float]:
     """Restores the newest checkpoint, writes the first files: updates done, best evaluation, seconds spent."""
     last = latest_checkpoint(run.checkpoints)
-    started = run.events_file.exists() and any(event["event"] == "start" for event in run.events())
-    if not resume and (last or started):  # a start that met a full disk has begun nothing
+    has_start = run.events_file.exists() and any(event["event"] == "start" for event in run.events())
+    if not resume and (last or has_start):  # a start that met a full disk has begun nothing
         raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
     accelerator.wait_for_everyone()  # a slower process would take the first line written below for an older run
     torch.manual_seed(recipe.seed + accelerator.process_index)
@@ -416,7 +416,7 @@ def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, bes
 def _disk_sentence(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return "The disk is full"
-    return f"The disk refused to be written or read ({error.strerror or error})"
+    return f"The disk could not be written to or read ({error.strerror or error})"
 
 
 def _generators(accelerator) -> dict[str, Tensor]:

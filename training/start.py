@@ -103,7 +103,7 @@ def is_starting(run: Run) -> bool:
     return True
 
 
-def died_early(run: Run) -> bool:
+def has_failed_to_start(run: Run) -> bool:
     """True when the process that was started last ended before it wrote anything into the event log."""
     command = run.command()
     return bool(command) and not is_busy(run) and not _has_log_since(run, command)

@@ -39,7 +39,7 @@ class Task:
         raise NotImplementedError
 
     def count(self, batch: Any) -> int:
-        """By how many items (tokens, pictures) the summed terms of this batch are divided."""
+        """How many items (tokens, pictures) the summed terms of this batch are divided by."""
         raise NotImplementedError
 
     def terms(self, batch: Any) -> dict[str, Tensor]:

@@ -264,7 +264,7 @@ class ParallelData:
         max_length: int,
         prefix: Sequence[int] = (),
     ) -> ParallelData:
-        """Pairs of normalised text as ids; max_length: as above; prefix: ids before each source."""
+        """Pairs of normalised text as ids, all shorter than max_length tokens; prefix: ids before each source."""
         # Arrays, not lists: a million pairs of lists would take gigabytes.
         ids = (
             (array("i", [*prefix, *tokenizer.encode(source)]), array("i", tokenizer.encode(target)))

@@ -1,7 +1,7 @@
 """How likely a model finds sentences that are there already: teacher forcing, several at once.
 
-And what follows from it: choosing among the outputs of a search the one from which the model, asked the other way
-round, is surest to come back to the source.
+By it the outputs of a search can be ranked, too: first the one from which the model, asked the other way round, is
+surest to come back to the source.
 """
 
 from collections.abc import Sequence

@@ -94,7 +94,7 @@ class Sentence:
     finished: bool = True  # False: the best hypothesis met the length limit
     has_loop: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
-    read: str = ""  # what the model was given: with the usual capitals (transformer.text.casing)
+    usual_text: str = ""  # what the model was given: with the usual capitals (transformer.text.casing)
     elisions: list[tuple[str, str]] = field(default_factory=list)  # of the best hypothesis: before and after
     rewrites: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
     segment: Segment = Segment("")  # what stands around it in the text, and of which longer sentence it is a clause
@@ -497,11 +497,11 @@ class Translator:
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         options = self.search_options(source, target, options)
-        read = [self.usual(sentence, source, options.without) for sentence in sentences]
+        texts = [self.usual(sentence, source, options.without) for sentence in sentences]
         out: dict[int, Sentence] = {}
         masked: dict[int, MaskedSentence] = {}
         for number, sentence in enumerate(sentences):
-            own = self.mask(read[number], source, options.without, target, exact=False)
+            own = self.mask(texts[number], source, options.without, target, exact=False)
             if self.has_words(own):
                 masked[number] = own
             else:  # numbers, addresses, punctuation and emoji are the same in every language
@@ -511,13 +511,13 @@ class Translator:
                 out[number] = Sentence(sentence, [], [], copy, [] if options.trace else None)
         out |= self._translate_masked(sentences, masked, source, target, options)
         again = {
-            number: self.mask(read[number], source, options.without, target)
+            number: self.mask(texts[number], source, options.without, target)
             for number, own in masked.items()
             if misses(out[number].hypotheses[0].text, own.needs)
         }
         out |= self._translate_masked(sentences, again, source, target, options)
         for number in masked:
-            out[number].read = read[number]
+            out[number].usual_text = texts[number]
         return [out[number] for number in range(len(sentences))]
 
     def _translate_masked(
@@ -686,7 +686,7 @@ class Translator:
 
         source, target: languages of the translation.
         """
-        own = sentence.masked or self.mask(sentence.read, source, target=target, exact=False)
+        own = sentence.masked or self.mask(sentence.usual_text, source, target=target, exact=False)
         return self.sentence(sentence.source_text, own, sentence.source_ids, result, target)
 
     def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
@@ -815,10 +815,10 @@ class Translator:
                 f"The sentence “{shorten(whole)}” is longer than those that the model was trained on; "
                 f"it was translated in {count} parts, cut at its clauses."
             )
-        usual = [s.read for s in sentences if s.read and s.read != s.source_text]
+        usual = [s.usual_text for s in sentences if s.usual_text and s.usual_text != s.source_text]
         if usual:
             more = f" (and {len(usual) - 1} more)" if len(usual) > 1 else ""
-            same = all(s.read.lower() == s.source_text.lower() for s in sentences if s.read)
+            same = all(s.usual_text.lower() == s.source_text.lower() for s in sentences if s.usual_text)
             what = "capitals" if same else "spelling"
             notes.append(f"The model was given the usual {what}: “{shorten(usual[0])}”{more}.")
         for sentence in sentences:

@@ -118,7 +118,7 @@ def reading_in_words(
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
     if peak.rest >= ENDS_SHARE:
-        return f"{percent(peak.rest)} of what words give rests on start and end; between words, {pair} at most."
+        return f"{percent(peak.rest)} of what words give goes to start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 
 

@@ -204,7 +204,7 @@ def _png(picture: Image.Image) -> bytes:
 
 
 def data_url(colours: np.ndarray) -> str:
-    """Cells as a picture inside an address, one pixel each. colours: (R, C, 3) uint8."""
+    """Cells as a picture in a data URL, one pixel each. colours: (R, C, 3) uint8."""
     return "data:image/png;base64," + base64.b64encode(_png(Image.fromarray(colours))).decode("ascii")
 
 
@@ -226,7 +226,7 @@ class Svg:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole drawing as an SVG file."""
         return "\n".join([*self.parts, "</svg>", ""])
 
     def write(
@@ -282,7 +282,7 @@ class Png:
 
     @property
     def data(self) -> bytes:
-        """All of it."""
+        """The whole drawing as a PNG file."""
         return _png(self.picture)
 
     def write(

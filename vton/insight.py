@@ -212,7 +212,7 @@ class PairedComparison:
 def compare_paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> PairedComparison:
     """Take the worn garment from the photograph, put it on again, and compare with the photograph (section 4.2)."""
     garment = own_garment(r)
-    again = tryon.redress(r, garment, on_stage)
+    again = tryon.change_garment(r, garment, on_stage)
     result = photo.crop(again.result, again.frame, again.options.size)
     distance = parser_distance(tryon.parser)(result, r.person)
     return PairedComparison(r.person, garment, result, structural_similarity(result, r.person), distance)

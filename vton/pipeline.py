@@ -182,7 +182,7 @@ class TryOn:
         """
         return result if result.flow is None else self.resume(result, "warp", warp="spline", until=until)
 
-    def redress(
+    def change_garment(
         self,
         result: TryOnResult,
         garment: Any,

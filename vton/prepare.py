@@ -144,8 +144,8 @@ def _prepare_files(
             skipped.append(f"{file.parent.name}/{file.name}: {error}")
         now = time.perf_counter()
         if now - last_report > 2 or number == len(work):
-            last_report, left = now, (len(work) - number) * (now - began) / max(1, new)
-            report(f"{number}/{len(work)}  {len(skipped)} skipped  about {left:.0f} s left")
+            last_report, seconds = now, (len(work) - number) * (now - began) / max(1, new)
+            report(f"{number}/{len(work)}  {len(skipped)} skipped  about {seconds:.0f} s left")
     return names["people"], names["garments"], skipped
 
 

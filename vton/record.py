@@ -65,15 +65,15 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
         with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=("PNG",)) as picture:
             size = picture.height, picture.width
             if size == tuple(shape):
-                indexed = picture.mode in ("P", "L", "1")
-                values = np.array(picture if picture.mode == "P" else picture.convert("L" if indexed else "RGB"))
+                is_indexed = picture.mode in ("P", "L", "1")
+                values = np.array(picture if picture.mode == "P" else picture.convert("L" if is_indexed else "RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError("A label map is a PNG file; save it as PNG from your editor.") from None
     if size != tuple(shape):
         raise InputError(
             f"The map must be {shape[1]} x {shape[0]} pixels like the one on the page, but is {size[1]} x {size[0]}."
         )
-    if indexed:
+    if is_indexed:
         if values.max() >= len(palette):
             raise InputError(
                 f"This map holds the label {values.max()}, but the labels go from 0 to {len(palette) - 1}."

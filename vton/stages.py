@@ -201,7 +201,7 @@ def carry_neckline(networks: Networks, r: TryOnResult, classes: np.ndarray) -> n
     if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
         return classes
     if networks.flow is not None:
-        _, first = flow_warp(networks.flow, inputs, neckline.with_neck_filled(classes, r.keypoints))
+        _, first = flow_warp(networks.flow, inputs, neckline.with_whole_neck(classes, r.keypoints))
     else:
         region = mask_to_tensor(upper, networks.device)
         _, theta = inference.predict_warp(networks.matching, inputs, region, r.options.fit, exceptions=open_neck)

@@ -53,7 +53,7 @@ def of_kind(kind: str) -> list[str]:
     return [arguments for name, arguments in instructions() if name == kind]
 
 
-def ignored(path: str | Path) -> bool:
+def leaves_out(path: str | Path) -> bool:
     """Whether .dockerignore keeps a file (its path below the checkout) out of the image."""
     parts = Path(path).parts
     for pattern in (ROOT / ".dockerignore").read_text().split():
@@ -66,12 +66,12 @@ def ignored(path: str | Path) -> bool:
     return False
 
 
-def tracked() -> list[str]:
+def git_files() -> list[str]:
     """The files of the checkout, as paths below it."""
-    listed = subprocess.run(
+    listing = subprocess.run(
         ["git", "ls-files", "-zco", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     ).stdout.decode()
-    return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    return [name for name in listing.split("\0") if name and (ROOT / name).is_file()]
 
 
 def lay_out(names: list[str], folder: Path) -> None:
@@ -156,7 +156,11 @@ class Image:
                 self.place = arguments
                 (self.root / arguments[1:]).mkdir(parents=True, exist_ok=True)
             elif name == "COPY":
-                files = [one for one in tracked() if not ignored(one)] if arguments == ". ." else [arguments.split()[0]]
+                files = (
+                    [one for one in git_files() if not leaves_out(one)]
+                    if arguments == ". ."
+                    else [arguments.split()[0]]
+                )
                 lay_out(files, self.root / self.place[1:])
             elif name == "USER":
                 self.user = arguments
@@ -164,7 +168,7 @@ class Image:
                 self.variables |= dict(pair.split("=", 1) for pair in shlex.split(arguments))
 
     @contextlib.contextmanager
-    def started(self, port: int) -> Iterator[subprocess.Popen]:
+    def running_page(self, port: int) -> Iterator[subprocess.Popen]:
         """The image's command, on this port instead of its own, once the image calls itself healthy."""
         (command,) = of_kind("CMD")
         with self.log.open("a") as log:
@@ -196,7 +200,7 @@ def try_out(image: Image) -> dict[str, Any]:
         port = probe.getsockname()[1]
     app = image.root / image.place[1:]
     before = {path for path in app.rglob("*") if (app / "runs") not in path.parents}
-    with image.started(port) as page, tempfile.TemporaryDirectory() as down:
+    with image.running_page(port) as page, tempfile.TemporaryDirectory() as down:
         client = Client(f"http://127.0.0.1:{port}/", verbose=False, download_files=down)
         text = client.predict("Two dogs play.", api_name="/translate")["text"]
         examples = ROOT / "assets" / "examples"
@@ -206,17 +210,17 @@ def try_out(image: Image) -> dict[str, Any]:
         }
         files, _ = client.predict(**pictures, size="256x192", api_name="/try_on")
         with zipfile.ZipFile(files[-1]) as archive:
-            dressed = "result.png" in archive.namelist()
+            has_picture = "result.png" in archive.namelist()
         status = Path(f"/proc/{page.pid}/status").read_text()
     after = {path for path in app.rglob("*") if (app / "runs") not in path.parents}
     failed = {
         "no translation": "Hunde" not in text,
-        "no try-on": not dressed,
+        "no try-on": not has_picture,
         "the page runs as root": re.search(r"^Uid:\s+0\b", status, re.MULTILINE) is not None,
         f"files beside runs and uploads: {sorted(map(str, after - before))[:3]}": after != before,
         "a traceback in the log": "Traceback" in image.log.read_text(),
     }
-    return {"translation": text, "try_on": dressed, "failed": [what for what, holds in failed.items() if holds]}
+    return {"translation": text, "try_on": has_picture, "failed": [what for what, holds in failed.items() if holds]}
 
 
 def measure(python: Path, options: str = "", keep: Path | None = None) -> dict[str, Any]:

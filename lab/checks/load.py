@@ -311,17 +311,17 @@ def measure(
             list(pool.map(lambda n: crowd.translate(n, 2, "translate alone"), range(half, visitors)))
             over = threading.Event()
             watch = pool.submit(_watch, server, memory, over)
-            all_dressed = threading.Event()
+            end_of_try_ons = threading.Event()
             slow = [pool.submit(crowd.try_on, number, try_ons) for number in range(len(habits), half)]
             quick = [
-                pool.submit(crowd.translate, number, translations, until=all_dressed)
+                pool.submit(crowd.translate, number, translations, until=end_of_try_ons)
                 for number in range(half, visitors)
             ]
             if windows:
                 failures += asyncio.run(crowd.in_browser(range(3), habits))
             for task in slow:
                 task.result()
-            all_dressed.set()
+            end_of_try_ons.set()
             for task in quick:
                 task.result()
             over.set()

@@ -108,7 +108,7 @@ def as_heading(source: str, target: str, draw: random.Random) -> tuple[str, str]
 
 
 def without_end_mark(source: str, target: str) -> tuple[str, str]:
-    """Both sentences without the mark at their end, where both have one and more than it."""
+    """Both sentences without the mark at their end, where both have one and more besides."""
     marks = ".!?…"
     if source[-1] not in marks or target[-1] not in marks:
         return source, target

@@ -64,13 +64,13 @@ def rows(
     selection: Iterable[tuple[Path, Path]],
     maps: tuple[str, ...] = DEFAULT_MAPS,
     cell: tuple[int, int] = (256, 192),
-    framed: bool = True,
+    crop: bool = True,
     after: Callable[[int, Row], None] | None = None,
     **options: Any,
 ) -> list[Row]:
     """Run every pair and keep its small cells: photo, garment, the maps, result.
 
-    tryon: a TryOn; selection: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result
+    tryon: a TryOn; selection: pairs of paths; cell: (H, W) of a picture on the sheet; crop: show photo and result
     inside the 3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options:
     those of TryOn.run.
     """
@@ -81,7 +81,7 @@ def rows(
             result = tryon.run(person, garment, **options)
             pictures = result.pictures()
             around = [
-                photo.crop(p, result.frame, result.options.size) if framed else p for p in (result.photo, result.result)
+                photo.crop(p, result.frame, result.options.size) if crop else p for p in (result.photo, result.result)
             ]
             columns = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
             line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"

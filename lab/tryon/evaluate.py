@@ -196,17 +196,17 @@ def evaluate_networks(
     distance_name, distance = perceptual_distance(tryon.parser)
     for source in SOURCES if pack else ("draped",):
         rows: dict[str, list[float]] = {}
-        misaligned: dict[str, list[Misalignment]] = {"margin": [], "margin_unfitted": []}
+        misalignments: dict[str, list[Misalignment]] = {"margin": [], "margin_unfitted": []}
         for sample in pairs(sampler, source, seed, count):
             inputs, attributes = conditions(sample), read_sample(tryon, sample)
             classes = predict_classes(tryon, sample, inputs, condition_groups(attributes))
             region = (classes == labels.UPPER).float()[:, None]
-            theta, fitted = inference.predict_warp(tryon.matching, inputs, region)
+            theta, theta_fit = inference.predict_warp(tryon.matching, inputs, region)
             inside = region[0, 0].numpy() > 0
             row = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
-            row |= warp_figures(theta, inputs, inside) | warp_figures(fitted, inputs, inside, "_fitted")
+            row |= warp_figures(theta, inputs, inside) | warp_figures(theta_fit, inputs, inside, "_fitted")
             figures, *both = synthesis_figures(tryon, sample, inputs, distance)
-            for entries, one in zip(misaligned.values(), both):
+            for entries, one in zip(misalignments.values(), both):
                 entries.append(one)
             row |= figures
             for key, value in row.items():
@@ -214,18 +214,18 @@ def evaluate_networks(
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
         report[source] = {"pairs": len(next(iter(rows.values())))} | {k: finite_mean(v) for k, v in rows.items()}
-        report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misaligned.items()}
+        report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misalignments.items()}
     return report
 
 
-def margin(misaligned: list[Misalignment]) -> dict[str, dict]:
+def margin(misalignments: list[Misalignment]) -> dict[str, dict]:
     """By how much ALIAS lies nearer to the photograph than instance normalisation where the cloth is misaligned.
 
     misaligned: of each picture. The margin is the paired difference, positive where ALIAS is nearer, with its 95 %
     bootstrap interval (200 resamples), over all pictures and for the thirds with the smallest, medium and largest share
     (Fig. 9).
     """
-    by_area = np.array(sorted(row for row in misaligned if np.isfinite(row).all()))
+    by_area = np.array(sorted(row for row in misalignments if np.isfinite(row).all()))
     thirds = zip(AREAS, np.array_split(by_area, 3)) if len(by_area) >= 3 else ()
     out = {}
     for name, rows in (("all", by_area), *thirds):
@@ -276,7 +276,7 @@ def evaluate_warps(
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
         report[source] = {"pairs": len(rows["spline 5x5"]["ssim"])} | {
-            name: {k: finite_mean(v) for k, v in measured.items()} for name, measured in rows.items()
+            name: {k: finite_mean(v) for k, v in lists.items()} for name, lists in rows.items()
         }
     return {"distance_is": distance_name} | report
 

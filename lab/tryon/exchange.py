@@ -63,7 +63,7 @@ Row = tuple[str, dict[str, str], Path]  # as of `garment_rows`
 SIZE = (768, 576)  # of the pictures, (H, W); the frame around the person has 512 rows of it at least
 REGION = ("region IoU", "hem", "neckline", "sleeve ends")  # distances in pixels of 256
 PICTURE = ("changed SSIM", "parser distance", "garment", "skin", "wall")  # the last three: CIEDE2000
-MISPLACED = "warp misplaced"
+MISPLACEMENT = "warp misplaced"
 # Name of a system -> that of the same with instance normalisation.
 RIVALS = {"try-on": "try-on, instance", "I-hat": "I-hat, instance"}
 
@@ -232,7 +232,7 @@ def region_figures(region: np.ndarray, truth: Drawing) -> dict[str, float]:
 
 
 def picture_figures(
-    picture: np.ndarray, truth: Drawing, changed: np.ndarray, gray: np.ndarray, distance: Callable
+    picture: np.ndarray, truth: Drawing, either_garment: np.ndarray, gray: np.ndarray, distance: Callable
 ) -> dict[str, float]:
     """The figures of PICTURE: a picture (H, W, 3) uint8 against the true one.
 
@@ -242,7 +242,7 @@ def picture_figures(
     skin = gray & np.isin(truth.parse, (*labels.ARMS_LIP, labels.NECK_LIP))
     parts = zip(PICTURE[2:], (is_upper(truth), skin, gray & (truth.parse == labels.BACKGROUND)))
     return {
-        PICTURE[0]: float(ssim_map(picture, truth.picture)[changed].mean()),
+        PICTURE[0]: float(ssim_map(picture, truth.picture)[either_garment].mean()),
         PICTURE[1]: distance(picture, truth.picture),
     } | {name: colour_difference(picture, truth.picture, part) for name, part in parts}
 
@@ -256,7 +256,7 @@ def true_grid(where: np.ndarray, cut: Garment, size: tuple[int, int]) -> np.ndar
     return ((where + 0.5 - (x, y)) * scale + (left, top)) * (2 / np.array(size[::-1])) - 1
 
 
-def misplaced(r: TryOnResult, truth: Drawing, cloth: np.ndarray) -> float:
+def misplacement(r: TryOnResult, truth: Drawing, cloth: np.ndarray) -> float:
     """Mean distance between what the warp shows and what the true one does, over the true garment's outer side, in
     pixels of a cloth picture of 256 rows; NaN where the garment's photograph (h, w, 3) was turned or reduced.
     """
@@ -272,14 +272,15 @@ def pair_figures(r: TryOnResult, pair: Pair, pictures: dict[str, np.ndarray], di
     """All figures of a pair by system: those of `pictures` (in the frame of `r`), picture A and the cloth pasted."""
     size = r.options.size
     before, truth = (in_frame(drawing, r.frame, size) for drawing in (pair.before, pair.after))
-    changed, gray = is_upper(before) | is_upper(truth), (r.agnostic == GRAY).all(2)
+    either_garment, gray = is_upper(before) | is_upper(truth), (r.agnostic == GRAY).all(2)
     figures = {
-        "try-on": region_figures(r.segmentation == labels.UPPER, truth) | {MISPLACED: misplaced(r, truth, pair.cloth)},
+        "try-on": region_figures(r.segmentation == labels.UPPER, truth)
+        | {MISPLACEMENT: misplacement(r, truth, pair.cloth)},
         "picture A": region_figures(is_upper(before), truth),
         "pasted": region_figures(r.warped_mask > 127, truth),
     }
     for name, picture in (pictures | {"picture A": r.person, "pasted": r.baseline}).items():
-        figures.setdefault(name, {}).update(picture_figures(picture, truth, changed, gray, distance))
+        figures.setdefault(name, {}).update(picture_figures(picture, truth, either_garment, gray, distance))
     return figures
 
 
@@ -324,7 +325,7 @@ def as_text(systems: dict[str, Rows], before: dict[str, Rows]) -> str:
     widths = {name: max(25, len(name)) for name in columns}
     lines = [f"{len(systems['try-on'])} pairs: mean and 95 % interval of 2,000 resamples of pairs"]
     lines.append(" " * 16 + "".join(f" | {name:>{widths[name]}}" for name in columns))
-    for figure in (*REGION, MISPLACED, *PICTURE):
+    for figure in (*REGION, MISPLACEMENT, *PICTURE):
         cells = (f" | {cell(rows, figure):>{widths[name]}}" for name, rows in columns.items())
         lines.append(f"{figure:16}" + "".join(cells))
     return "\n".join(lines)

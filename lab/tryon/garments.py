@@ -233,9 +233,13 @@ class GarmentTask(garment.GarmentTask):
                 pictures += with_openings(folder, read_folder(folder, names[:: max(1, len(names) // number)][:number]))
         for folder in (data / "garments", data / "garments_more"):
             if folder.is_dir():
-                marked = [name for name in names_of(folder, held_out=True) if neck_openings().get((folder.name, name))]
+                with_marks = [
+                    name for name in names_of(folder, held_out=True) if neck_openings().get((folder.name, name))
+                ]
                 known = {p.name for p in pictures}
-                pictures += with_openings(folder, read_folder(folder, [name for name in marked if name not in known]))
+                pictures += with_openings(
+                    folder, read_folder(folder, [name for name in with_marks if name not in known])
+                )
         return pictures
 
 

@@ -59,8 +59,8 @@ def kernel_distance(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
         return within - 2 * kxy[np.ix_(i, j)].mean()
 
     i, j, groups = np.arange(len(x)), np.arange(len(y)), min(len(x), len(y))
-    left = np.array([estimate(i[i % groups != g], j[j % groups != g]) for g in range(groups)])
-    error = np.sqrt((groups - 1) / groups * np.square(left - left.mean()).sum())
+    estimates = np.array([estimate(i[i % groups != g], j[j % groups != g]) for g in range(groups)])
+    error = np.sqrt((groups - 1) / groups * np.square(estimates - estimates.mean()).sum())
     return float(estimate(i, j)), float(error)
 
 

@@ -202,13 +202,13 @@ def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple
         attributes = read_sample(tryon, sample)
         answer = predict_classes(tryon, sample, conditions(sample), condition_groups(attributes))
         classes = answer[0].numpy().astype(np.uint8)
-        closed = close_cloth(classes)
+        without_holes = close_cloth(classes)
         answers = {
             "none": classes,
-            "closed cloth": closed,
+            "closed cloth": without_holes,
             "straight hem": straighten_hem(classes),
             "sleeves": apply_rules(classes, sample["keypoints"], attributes)[0],
-            "all": apply_rules(straighten_hem(closed), sample["keypoints"], attributes)[0],
+            "all": apply_rules(straighten_hem(without_holes), sample["keypoints"], attributes)[0],
         }
         for name, by_rule in answers.items():
             row = rule_figures(by_rule, classes, sample, source, attributes)

@@ -134,7 +134,7 @@ def test_the_commands_use_an_exported_run(digits_run, tmp_path, capsys):
     )
     scores = json.loads(found.read_text())["scores"]
     assert set(scores) == {"adversarial nets", "k-means, 9 centroids", "Gaussian", "training data"}
-    assert "225 ± 2 may not be set beside" in capsys.readouterr().out
+    assert "225 ± 2 cannot be compared with" in capsys.readouterr().out
 
 
 def test_digits_are_read_as_their_split_says(tmp_path):

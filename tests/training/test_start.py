@@ -76,11 +76,11 @@ def test_a_killed_run_is_interrupted_and_one_that_never_began_has_failed(tmp_pat
     wait(lambda: any(e["event"] == "log" for e in run.events()))
     os.killpg(run.command()["process"], signal.SIGKILL)
     wait(lambda: not start.is_busy(run))
-    assert run.status() == "interrupted" and not start.died_early(run)
+    assert run.status() == "interrupted" and not start.has_failed_to_start(run)
 
     early = start.start(tmp_path / "early", [["python", "-c", "import sys; sys.exit('no such thing')"]])
     wait(lambda: not start.is_busy(early))
-    assert start.died_early(early) and early.output()[-1] == "no such thing"
+    assert start.has_failed_to_start(early) and early.output()[-1] == "no such thing"
 
     told = start.start(tmp_path / "told", program("--run", tmp_path / "told", "--fork", tmp_path / "nothing"))
     wait(lambda: not start.is_busy(told))

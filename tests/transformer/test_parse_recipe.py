@@ -109,7 +109,7 @@ def test_a_parse_that_is_followed_holds_no_weights_and_its_forks_watch_nothing(t
     sentence, ids = parser.translate("The strain grows.").sentence_and_ids()
     decoding = follow(parser, sentence.source_ids, ids)
     assert decoding.state.take_weights() == {}
-    assert decoding.read == parser.reads(sentence.source_ids, ids) != [task.config.bos, *ids]
+    assert decoding.inputs == parser.reads(sentence.source_ids, ids) != [task.config.bos, *ids]
     watched = open_decoder(parser, sentence.source_ids, watch=True)
     for token in (task.config.bos, *ids[:2]):
         with torch.inference_mode():

@@ -36,7 +36,7 @@ class Networks:
     def resume(self, record, stage, until, **edited):
         return self._stage(dataclasses.replace(record, **edited), stage, record.photo)
 
-    def redress(self, record, garment, until):
+    def change_garment(self, record, garment, until):
         return self._stage(dataclasses.replace(record, garment_photo=garment), "garment", record.photo)
 
 

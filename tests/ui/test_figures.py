@@ -46,7 +46,7 @@ def test_a_map_that_rests_on_its_ends_says_so():
     weights[:, 4] = 0.8
     weights[1, 2] = 0.06
     value = figures.heat_map(weights, TARGET, SOURCE, "", "", "")
-    assert value["says"].startswith("85 % of what words give rests on start and end")
+    assert value["says"].startswith("85 % of what words give goes to start and end")
     assert value["says"].endswith("between words, “Katze” gives 0.06 to “cat” at most.") and value["marked"] == [1, 2]
 
 

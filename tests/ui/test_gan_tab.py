@@ -262,7 +262,7 @@ def test_parzens_table_names_what_refutes_it():
     }
     html = parzen_html(found)
     assert html.index("k-means") < html.index("training data") < html.index("adversarial nets")
-    assert "<b>k-means</b> score above the training data" in html and "225 ± 2 may not be set beside" in html
+    assert "<b>k-means</b> score above the training data" in html and "225 ± 2 cannot be compared with" in html
     # One point of each curve is too low to be shown.
     assert [one["values"] for one in sigma_curves(found)["lines"]] == [(5.0,)] * 3
 

@@ -549,7 +549,7 @@ def test_several_garments_repeat_nothing_of_the_person(record, tmp_path):
     class Networks:
         asked = []
 
-        def redress(self, result, file, on_stage):
+        def change_garment(self, result, file, on_stage):
             self.asked.append(file)
             if "bad" in file:
                 raise ValueError("Use another picture.")

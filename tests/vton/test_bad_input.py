@@ -132,7 +132,7 @@ def test_garments_in_unusual_pictures(tryon, drawn, dressed, name):
     """The person's own stages are not repeated; the cut-out is the garment, or a sentence says how to photograph it."""
     picture = garments(drawn)[name]
     try:
-        result = tryon.redress(dressed, picture, until="misalignment")
+        result = tryon.change_garment(dressed, picture, until="misalignment")
     except InputError as error:
         assert name in ("dark on dark", "white on white", "wooden floor") and "lay the garment flat" in str(error)
         return
@@ -163,7 +163,7 @@ def test_what_is_no_upper_garment_gets_one_sentence(tryon, dressed):
         (np.full((300, 300, 3), 20, np.uint8), "[Nn]o garment|cannot be told"),
     ):
         with pytest.raises(InputError, match=words) as error:
-            tryon.redress(dressed, picture)
+            tryon.change_garment(dressed, picture)
         assert str(error.value).endswith(".") and ("use " in str(error.value) or "lay " in str(error.value))
         assert error.value.stage == "garment"
 
@@ -172,7 +172,7 @@ def test_what_is_no_upper_garment_gets_one_sentence(tryon, dressed):
 def test_a_garment_in_the_photograph_of_its_wearer_is_cut_out_of_it(tryon, dressed, name):
     """The reader takes the one for trousers and the other for a hoodie."""
     photograph = assets_dir() / "examples" / "people" / f"{name}.jpg"
-    result = tryon.redress(dressed, photograph, until="garment")
+    result = tryon.change_garment(dressed, photograph, until="garment")
     assert result.garment_cut.method == "worn" and WEARER_NOTE in result.notes
     assert 0.02 < (result.garment_cut.mask > 0).mean() < 0.4
 

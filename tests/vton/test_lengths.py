@@ -6,7 +6,7 @@ from vton import labels
 from vton.attributes import decode
 from vton.data.draped.people import load_people
 from vton.data.hems import hem_of
-from vton.data.lengths import lengthen_flat, lengthen_worn, stretch_rows, with_length
+from vton.data.lengths import lengthen_flat, move_hem, stretch_rows, with_length
 from vton.data.pairs import WHITE
 from vton.data.samples import Sampler
 
@@ -22,7 +22,7 @@ def person() -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_longer_garment_covers_what_is_below_it_and_no_arm():
     segmentation, worn = person()
-    longer = lengthen_worn(segmentation, worn, 30, 15, 50)
+    longer = move_hem(segmentation, worn, 30, 15, 50)
     assert (longer[60:75, 20:40] == labels.UPPER).all() and (longer[75:, 22:38] == labels.BOTTOM).all()
     assert np.array_equal(longer == labels.LEFT_ARM, segmentation == labels.LEFT_ARM)
     changed = longer != segmentation
@@ -31,7 +31,7 @@ def test_a_longer_garment_covers_what_is_below_it_and_no_arm():
 
 def test_a_shorter_garment_leaves_trousers_bare_that_are_no_wider_than_its_hem():
     segmentation, worn = person()
-    shorter = lengthen_worn(segmentation, worn, 30, -8, 50)
+    shorter = move_hem(segmentation, worn, 30, -8, 50)
     assert (shorter[52:60, 24:36] == labels.BOTTOM).all() and not (shorter[52:] == labels.UPPER).any()
     assert (shorter[30:45, 20:40] == labels.UPPER).all()
     assert np.array_equal(shorter == labels.LEFT_ARM, segmentation == labels.LEFT_ARM)
@@ -43,7 +43,7 @@ def test_a_hem_keeps_its_shape():
     slope = np.arange(20) // 4
     for column, end in enumerate(60 + slope, 20):
         segmentation[60:end, column] = labels.UPPER
-    moved = lengthen_worn(segmentation, segmentation == labels.UPPER, 30, 11, 50)
+    moved = move_hem(segmentation, segmentation == labels.UPPER, 30, 11, 50)
     ends = [int(np.flatnonzero(moved[:, column] == labels.UPPER)[-1]) for column in range(20, 40)]
     assert np.array_equal(np.array(ends) - 70, slope)
 

@@ -157,7 +157,7 @@ def test_an_opening_deeper_than_the_throat_is_followed_down_to_the_cloth():
     border = neckline.neck_border(segmentation, joints())
     assert border[near].all() and border[110:140, 92:101].all()
     assert not border[140:].any() and not (border & ~near)[:, :92].any() and not (border & ~near)[:, 101:].any()
-    filled = neckline.with_neck_filled(segmentation, joints())
+    filled = neckline.with_whole_neck(segmentation, joints())
     assert filled[110:140, 92:101].all() and not filled[150:160, 80:90].any()
     worn = neckline.follow_warp(segmentation, joints(), np.mgrid[: SIZE[0], : SIZE[1]][0] > 120)
     assert (worn[121:140, 92:101] == labels.UPPER).all()
@@ -172,7 +172,7 @@ def test_a_region_with_its_neck_filled_is_the_same_whatever_the_neckline():
     high[neckline.around_neck(joints(), SIZE) & (high == 0)] = labels.UPPER
     bare = segmentation.copy()
     bare[neckline.around_neck(joints(), SIZE) & (bare == labels.UPPER)] = 0
-    regions = [neckline.with_neck_filled(one, joints()) for one in (segmentation, high, bare)]
+    regions = [neckline.with_whole_neck(one, joints()) for one in (segmentation, high, bare)]
     assert np.array_equal(regions[0], regions[1]) and np.array_equal(regions[0], regions[2])
     assert regions[0][70:90, 90:102].all() and not regions[0][segmentation == labels.HAIR].any()
     assert np.array_equal(regions[0][120:], segmentation[120:] == labels.UPPER)

@@ -11,7 +11,7 @@ from vton.data.sleeve_cuts import (
     flat_places,
     flat_sleeves,
     flat_straps,
-    length_read,
+    reading_of,
     with_armholes,
     with_cut_sleeves,
     with_straps,
@@ -90,8 +90,8 @@ def test_sleeves_end_where_their_group_says(changes):
 
 def test_lengths_between_short_and_long_are_no_group_but_where_a_reader_errs():
     rng = np.random.default_rng(1)
-    assert length_read(0.8, "long", rng) == "short" and length_read(1.8, "long", rng) == "long"
-    between = [length_read(1.3, "long", rng) for _ in range(200)]
+    assert reading_of(0.8, "long", rng) == "short" and reading_of(1.8, "long", rng) == "long"
+    between = [reading_of(1.3, "long", rng) for _ in range(200)]
     assert set(between) == {"", "short", "long"} and 0.4 < between.count("") / 200 < 0.8
 
 

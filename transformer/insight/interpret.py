@@ -81,9 +81,9 @@ def hide_ends(
     column_places = [place for place, token in enumerate(columns) if not is_end(token)]
     if not row_places or not column_places:
         raise ValueError("There is nothing here but start and end of the sentence; show them again.")
-    left = weights[..., row_places, :][..., column_places]
-    total = left.sum(-1, keepdims=True)
-    return (left / np.where(total > 0, total, 1.0)).astype(np.float32), row_places, column_places
+    part = weights[..., row_places, :][..., column_places]
+    total = part.sum(-1, keepdims=True)
+    return (part / np.where(total > 0, total, 1.0)).astype(np.float32), row_places, column_places
 
 
 def attention_map(

@@ -126,8 +126,8 @@ def overwrite(
     mass = rest.sum(-1, keepdim=True)
     even = free / free.sum(-1, keepdim=True).clamp_min(1)
     share = torch.where(mass > 1e-12, rest / mass.clamp_min(1e-12), even.to(weights.dtype))
-    left = (1.0 - entries.sum(-1, keepdim=True)).clamp_min(0.0)
-    return torch.where(where.any(-1, keepdim=True), entries + left * share, weights)
+    rest = (1.0 - entries.sum(-1, keepdim=True)).clamp_min(0.0)
+    return torch.where(where.any(-1, keepdim=True), entries + rest * share, weights)
 
 
 class OpenDecoder(TransformerDecoder):
@@ -280,7 +280,7 @@ class Decoding:
 
     source_ids: list[int]
     ids: list[int]  # without bos and eos
-    read: list[int]  # T, what the decoder read at each step: bos, then what came before
+    inputs: list[int]  # T, what the decoder read at each step: bos, then what came before
     finished: bool  # the last step chose eos
     logprobs: np.ndarray  # (T,) of each chosen token, nats
     entropy: np.ndarray  # (T,) of each step's distribution, nats

@@ -48,12 +48,12 @@ class State:
 
     def moves(self) -> tuple[bool, bool, str | None, bool]:
         """What may come next: a phrase, a word, the closing bracket of this label, the end."""
-        left = self.words - self.leaves
+        remaining = self.words - self.leaves
         # What has to come in any case is a leaf for each word and a closing bracket for each phrase.
-        phrase = left > 0 and self.openings < MAX_OPEN and self.room >= left + len(self.stack) + 2
-        close = self.stack and not self.openings and (len(self.stack) > 1 or not left)
+        phrase = remaining > 0 and self.openings < MAX_OPEN and self.room >= remaining + len(self.stack) + 2
+        close = self.stack and not self.openings and (len(self.stack) > 1 or not remaining)
         end = self.leaves > 0 and not self.stack
-        return phrase, bool(left and self.stack), self.stack[-1] if close else None, end
+        return phrase, bool(remaining and self.stack), self.stack[-1] if close else None, end
 
     def after(self, token: int, symbols: Symbols) -> State:
         """The state with one more token, which has to be one that `moves` allows."""

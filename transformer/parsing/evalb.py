@@ -32,18 +32,18 @@ def brackets(tree: Tree, punctuation: Sequence[bool]) -> Counter:
 
     punctuation: for each word of the tree, whether it is taken out. Raises `ValueError` if these are not as many.
     """
-    left = [0]  # words that are left before each position
+    words_before = [0]  # words that are left before each position
     for out in punctuation:
-        left.append(left[-1] + (not out))
+        words_before.append(words_before[-1] + (not out))
     spans = tree.spans()
     if spans[0][2] != len(punctuation):
         raise ValueError(
             f"The trees of a sentence have different numbers of words, {len(punctuation)} and {spans[0][2]}."
         )
     return Counter(
-        (_SAME.get(label, label), left[start], left[end])
+        (_SAME.get(label, label), words_before[start], words_before[end])
         for label, start, end in spans
-        if label != TOP and left[start] < left[end]
+        if label != TOP and words_before[start] < words_before[end]
     )
 
 

@@ -111,7 +111,7 @@ class Parser(Translator):
             parses = self._search(words, options)
         for one in parses if options.quick and self.int8_available() else []:
             one.encoding = None  # attention maps are computed with 32 bits
-        return [replace(one, source_text=text, read=text) for one, text in zip(parses, sentences)]
+        return [replace(one, source_text=text, usual_text=text) for one, text in zip(parses, sentences)]
 
     @torch.inference_mode()
     def _search(self, sentences: list[list[str]], options: SearchOptions) -> list[SentenceParse]:
@@ -196,7 +196,7 @@ class Parser(Translator):
         return " ".join(self.tokenizer.pieces(ids))
 
     def target_ids(self, text: str) -> list[int]:
-        """Tokens of trees with blanks between them; whatever is none, a word for example, stands for XX."""
+        """Tokens of trees with blanks between them; anything else, a word for example, counts as XX."""
         ids_by_token = {token: number for number, token in self.symbols.tokens.items()}
         return [ids_by_token.get(token, self.symbols.leaf) for token in text.split()]
 

@@ -224,9 +224,9 @@ def _century(match: re.Match, target: str) -> str | None:
     """An English century, whose number French writes in Roman figures."""
     if target != "fr":
         return None
-    left, roman = int(match["number"]), ""
+    rest, roman = int(match["number"]), ""
     for value, sign in _ROMAN.items():
-        roman, left = roman + sign * (left // value), left % value
+        roman, rest = roman + sign * (rest // value), rest % value
     return f"{roman}{'er' if roman == 'I' else 'e'} siècle"
 
 

@@ -176,7 +176,7 @@ class DigitsView(View):
         scores = models.evaluation()
         return {
             self.model: gr.update(choices=networks, value=model if model in keys else next(iter(keys), None)),
-            self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
+            self.table: parzen_html(scores) if scores else messages.status("The shipped weights come without scores."),
             self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
             self.note: "" if networks else messages.status(models.NO_WEIGHTS),
             self.folder: place,

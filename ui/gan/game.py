@@ -25,7 +25,7 @@ LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
     "grid": "Grid of 25", "spiral": "Spiral", OWN_POINTS: "Points that I draw",
 }  # fmt: skip
-GAME_IS_GONE = "This game is more than an hour old and is gone; press Play for a new one."
+NO_GAME = "This game is more than an hour old and is gone; press Play for a new one."
 FIRST_DATA = {"line": "line", "plane": "ring", "loss": "line"}
 NARROW_WIDTH = 32  # width of a generator that does not find its way out of a few modes
 HELVETICA: dict[str, Any] = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
@@ -217,7 +217,7 @@ class GameView(View):
         try:
             lab = self.running.get(str(request.get("key"))) if isinstance(request, dict) else None
             if lab is None:
-                raise ValueError(GAME_IS_GONE)
+                raise ValueError(NO_GAME)
             speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MAX_SPEED)
             if not lab.pause.is_set():
                 lab.advance(speed, lab.pause)

@@ -28,7 +28,7 @@ class TryOnView(View):
             self.record_file = theme.component(gr.File, "gan-tryon-saved")
             self.judge = theme.component(gr.Button, "gan-tryon-judge")
         self.note = gr.HTML(elem_id="gan-tryon-note")
-        self.pictures = theme.gallery("The result, and where it is doubted", "gan-tryon-pictures")
+        self.pictures = theme.gallery("The result, and where D doubts it", "gan-tryon-pictures")
 
     def wire(self) -> None:
         """Connects the events."""
@@ -61,7 +61,7 @@ class TryOnView(View):
         for name, scores in zip(("fine", "coarse"), patches.patches(critic, result)):
             text = (
                 f"{name}: {scores.shape[0]} x {scores.shape[1]} patches, {scores.min():.2f} to "
-                f"{scores.max():.2f}; red: doubted"
+                f"{scores.max():.2f}; red: doubtful"
             )
             pictures.append((patches.overlay(result, scores), text))
         return {self.pictures: gr.update(value=pictures), self.note: ""}

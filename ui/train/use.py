@@ -21,7 +21,7 @@ from ui.train.controls import checkpoint_choices, network_of
 from ui.train.kinds import COMPARISON_SIZE, Network
 from ui.train.networks import NETWORKS
 
-EMPTY_OUTPUT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
+EMPTY_OUTPUT = "This checkpoint ends the sentence before its first word: it has had too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
 ZIP_SECONDS = 3600  # of a zip that was made for a visitor
 MAX_LETTERS = 300

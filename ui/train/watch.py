@@ -77,7 +77,7 @@ def state_of(run: Run) -> str:
         return "starting" if last is None or last["event"] in (*ENDINGS, "fork") else "running"
     if start.is_starting(run):
         return "starting"
-    return "failed" if start.died_early(run) else run.status()
+    return "failed" if start.has_failed_to_start(run) else run.status()
 
 
 def report(snapshot: RunSnapshot) -> str:
@@ -210,9 +210,9 @@ def chart(title: str, lines: dict[str, list[tuple[int, float]]], plans: tuple[st
     if len(lines) > MAX_LINES:
         first, *others = lines
         largest = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MAX_LINES - 1]}
-        left = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in largest)
+        others_text = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in largest)
         lines = {name: points for name, points in lines.items() if name in largest}
-        note = f"{note} · {left}".removeprefix(" · ")
+        note = f"{note} · {others_text}".removeprefix(" · ")
     values = [
         {
             "name": name,

@@ -25,7 +25,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
         "source": pieces(decoding.source_ids),
-        "read": pieces(decoding.read),
+        "read": pieces(decoding.inputs),
         "chosen": pieces(labels),
         "logprobs": decoding.logprobs.tolist(),
         "entropy": decoding.entropy.tolist(),

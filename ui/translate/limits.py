@@ -24,7 +24,7 @@ def limits(model: str, pair: str) -> str:
     items = "".join(_item(*kind) for kind in checklist.weak_kinds(rows, pair))
     weak = f"<ul>{items}</ul>" if items else ""
     return (
-        f"<p>Of {of} short texts of {len(own)} kinds that people report to translators, {right} come out right "
+        f"<p>Of {of} short texts of {len(own)} kinds that users often report as mistranslated, {right} come out right "
         f"({percent(right / of)}). {'The kinds that it gets wrong most:' if weak else ''}</p>{weak}"
     )
 

@@ -44,7 +44,7 @@ from ui.translate.work import (
 )
 
 WORDS = '<p class="hint">Point at a word for its partner; click it for another one.</p>'
-EXAMPLE_NOTE = "An example, kept with its maps: write a sentence of your own, or choose another one."
+EXAMPLE_NOTE = "A stored example with its maps: write a sentence of your own, or choose another one."
 
 
 VIEWS: tuple[type[View], ...] = (

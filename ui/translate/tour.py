@@ -122,7 +122,7 @@ def _facts(
 
 
 def stops(current: CurrentTranslation) -> list[Stop]:
-    """All stops for the sentence that is shown. Raises ValueError if no attention was paid to it."""
+    """All stops for the sentence that is shown. Raises ValueError if it has no attention maps."""
     attention = current.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; the tour is about your own sentence.")

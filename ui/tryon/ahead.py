@@ -124,7 +124,7 @@ class Readings:
                 return tryon.resume(before, "parse", until="parse"), of
             if of.garment == request.garment:
                 return tryon.resume(before, "garment", until="garment"), request
-            return tryon.redress(before, request.garment, until="garment"), request
+            return tryon.change_garment(before, request.garment, until="garment"), request
 
     def _step_aside(self, services: Services, request: ReadingRequest) -> None:
         """Waits until nobody computes or somebody needs the reading. Raises Superseded once it is of no use."""

@@ -228,7 +228,7 @@ def write_misaligned_pairs(target: Path) -> None:
     tryon, garments, most = _tryon(), photographs("garments"), []
     for person in photographs("people"):
         first = tryon.run(str(person.path), str(garments[0].path), size=PAIR_SIZE, until="misalignment")
-        others = (tryon.redress(first, str(garment.path), until="misalignment") for garment in garments[1:])
+        others = (tryon.change_garment(first, str(garment.path), until="misalignment") for garment in garments[1:])
         shares = [round(float(result.misaligned_share), 4) for result in (first, *others)]
         pairs = [MisalignedPair(person.name, garment.name, share) for garment, share in zip(garments, shares)]
         most.append(max(pairs, key=lambda one: one.share))

@@ -171,7 +171,7 @@ class Inputs:
         ]
         if session.result is not None and self.networks(values) != session.key:
             other.append("Networks")
-        line = f"Made with other settings ({', '.join(other)}). Press “Try it on” to see these."
+        line = f"Made with other settings ({', '.join(other)}). Press “Try it on” to use the present ones."
         return messages.status(line) if other else ""
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Inputs:
         return {self.garment_check: line, **updates}
 
     def check_warp(self, model: str | None) -> Any:
-        """Whether the chosen networks have a flow stands below the choice of the warp."""
+        """Says below the choice of the warp whether the chosen networks have a flow."""
         return gr.update(info=ABOUT["warp"].info if self.services.has_flow(model) else WITHOUT_FLOW)
 
     def pick_person(self, event: gr.EventData) -> dict:

@@ -91,7 +91,7 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
     )
     picture = labels.colour(probabilities.argmax(0), labels.SEGMENTATION_COLOURS)
     first = [_figure(_map(entropy, float(entropy.max())), "entropy"), _figure(picture, "the likeliest class")]
-    return _row("Where it doubts", first, about) + _row("Probability of each class, before the rules", classes)
+    return _row("Where it is unsure", first, about) + _row("Probability of each class, before the rules", classes)
 
 
 def fit(tryon: Any, result: Any, on_stage: Any) -> str:
@@ -150,8 +150,8 @@ def pair(tryon: Any, result: Any, on_stage: Any) -> str:
     trial = insight.compare_paired(tryon, result, on_stage)
     about = (
         f"The garment in the photograph is cut out by the parse and put on again, so the photograph itself is the "
-        f"truth. SSIM {trial.ssim:.3f} (1 = equal), parser distance {trial.distance:.3f} (0 = equal). This is easier "
-        "than a product picture: light and folds of the cloth are right already."
+        f"ground truth. SSIM {trial.ssim:.3f} (1 = equal), parser distance {trial.distance:.3f} (0 = equal). This is "
+        "easier than a product picture: light and folds of the cloth are right already."
     )
     garment = np.where(trial.garment[..., 3:] > 127, trial.garment[..., :3], 246).astype(np.uint8)
     pictures = [(trial.truth, "the photograph"), (garment, "the worn garment"), (trial.result, "put on again")]
@@ -161,7 +161,7 @@ def pair(tryon: Any, result: Any, on_stage: Any) -> str:
 # What can be opened: title, the last stage that the record must have, and what makes the HTML.
 SUBJECTS: dict[str, tuple[str, str, Callable]] = {
     "alias": ("ALIAS normalisation", "misalignment", alias),
-    "doubt": ("Doubt of the segmentation", "segmentation", doubt),
+    "doubt": ("Uncertainty of the segmentation", "segmentation", doubt),
     "fit": ("The fit of the spline", "warp", fit),
     "grid": ("The warp as a grid", "warp", grid),
     "pair": ("A paired try-on: SSIM", "composite", pair),

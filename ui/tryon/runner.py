@@ -95,10 +95,10 @@ class Runner:
             with ThreadPoolExecutor(1) as beside:
                 target = Path(folder) / "try-on.zip"
                 archive = beside.submit(work.write_zip, paths, session.result, networks, target)
-                remembered = {self.earlier: earlier.entry(session.result)}
+                memory = {self.earlier: earlier.entry(session.result)}
                 maps = self.steps.update(session, pictures, paths)
                 download = gr.update(value=archive.result(), visible=True, interactive=True)
-            yield {**remembered, self.outcome.download: download, **maps}
+            yield {**memory, self.outcome.download: download, **maps}
 
     def stream(self, call: Callable, session: Session, before: Session | None = None) -> Iterator[dict]:
         """Run `call(tryon, on_stage)` and keep the page up to date.

@@ -48,14 +48,14 @@ def spread_settings(function: Callable) -> Callable:
     parameters = list(inspect.signature(function).parameters.values())
     at = next(i for i, parameter in enumerate(parameters) if parameter.name == "settings")
 
-    def spread(*values: Any) -> Any:
+    def call(*values: Any) -> Any:
         settings = dict(zip(ABOUT, values[at:]))
         yield from function(*values[:at], settings, *values[at + len(ABOUT) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters[at : at + 1] = [inspect.Parameter(name, kind, default=parameters[at].default) for name in ABOUT]
-    spread_out: Any = functools.wraps(function)(spread)
-    spread_out.__signature__ = inspect.Signature(parameters)
+    wrapper: Any = functools.wraps(function)(call)
+    wrapper.__signature__ = inspect.Signature(parameters)
     lines = []
     for line in (function.__doc__ or "").split("\n"):
         name, mark, remark = line.partition("settings:")
@@ -64,5 +64,5 @@ def spread_settings(function: Callable) -> Callable:
             lines += [f"{name}{option}: {about.help}{more}" for (option, about), more in zip(ABOUT.items(), remarks)]
         else:
             lines.append(line)
-    spread_out.__doc__ = "\n".join(lines)
-    return spread_out
+    wrapper.__doc__ = "\n".join(lines)
+    return wrapper

@@ -50,5 +50,5 @@ class TryOnTour(Tour):
         """The ten stops. Raises ValueError where no result is finished."""
         numbers = facts(session)
         if numbers is None:
-            raise ValueError("The tour speaks of a finished result; press “Try it on” first.")
+            raise ValueError("The tour explains a finished result; press “Try it on” first.")
         return stops(numbers)

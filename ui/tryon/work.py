@@ -300,7 +300,7 @@ def several(
 
 def _dress(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
     if kind == "garments":
-        return tryon.redress(result, file, on_stage)
+        return tryon.change_garment(result, file, on_stage)
     return tryon.run(file, result.garment_photo, result.options, on_stage=on_stage, painted_mask=result.painted_mask)
 
 

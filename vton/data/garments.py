@@ -13,7 +13,7 @@ import numpy as np
 from vton import labels
 from vton.data.draped.people import DrapedPeople
 from vton.data.pack import Pack, degrade
-from vton.data.pairs import flatten_worn
+from vton.data.pairs import flatten_garment
 from vton.inputs.garment import shrink
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
 from vton.rules.sleeves import sleeve_kind
@@ -82,7 +82,7 @@ def flat_garment(pack: Pack, index: int) -> list[GarmentPicture]:
     it cannot be laid flat, or no kind of sleeves is seen.
     """
     person = pack.person(index)
-    pair = flatten_worn(person, FLAT_SIZE, np.random.default_rng([index, 3]))
+    pair = flatten_garment(person, FLAT_SIZE, np.random.default_rng([index, 3]))
     if pair is None or not pair.groups["sleeves"]:
         return []
     mask = pair.cloth_mask.astype(np.uint8) * 255

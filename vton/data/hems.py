@@ -110,7 +110,7 @@ def span(columns: np.ndarray) -> tuple[float, float]:
     return (first + last) / 2, (last - first) / 2 + 1
 
 
-def covered_bottom(shape: tuple[int, int], columns: np.ndarray, hem: float, length: float) -> np.ndarray:
+def bottom_below_hem(shape: tuple[int, int], columns: np.ndarray, hem: float, length: float) -> np.ndarray:
     """(H, W) bool, where trousers may go on under the cloth, narrower on both sides the further up.
 
     columns: (W,) bool, where they are seen below it; hem: the row at which it ends; length: of the trunk in pixels.
@@ -143,7 +143,7 @@ def with_old_hem(
     old = hem + longer * length
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
     old = np.maximum(old + length * hem_noise(across[0], half, rng), hips - WAIST * length)
-    inside = covered_bottom(agnostic.shape, columns, hem, length)
+    inside = bottom_below_hem(agnostic.shape, columns, hem, length)
     out = agnostic.copy()
     out[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
     out[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM

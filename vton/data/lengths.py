@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from vton.attributes import LOOSE, decode, with_group
-from vton.data.hems import covered_bottom, hem_of
+from vton.data.hems import bottom_below_hem, hem_of
 from vton.data.pairs import WHITE, centre_on_canvas, largest
 from vton.data.sleeve_cuts import flat_places, flat_sleeves
 from vton.inputs.hem import above_bottom, hem_row, hips_and_trunk
@@ -47,7 +47,7 @@ def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     if trunk[flat_first:].any(1).sum() < MIN_ROWS:
         return sample
     cloth, mask = centre_on_canvas(*lengthen_flat(sample["cloth"], mask, trunk, flat_first, factor), mask.shape)
-    segmentation = lengthen_worn(segmentation, worn, first, round((factor - 1) * (hem - first)), length)
+    segmentation = move_hem(segmentation, worn, first, round((factor - 1) * (hem - first)), length)
     attributes = with_group(sample["attributes"], "hem", hem_of(segmentation, sample["keypoints"]))
     return sample | {"cloth": cloth, "cloth_mask": mask[None], "segmentation": segmentation, "attributes": attributes}
 
@@ -93,7 +93,7 @@ def lengthen_flat(
     return picture, largest(longer | sleeve)
 
 
-def lengthen_worn(segmentation: np.ndarray, worn: np.ndarray, first: int, shift: int, length: float) -> np.ndarray:
+def move_hem(segmentation: np.ndarray, worn: np.ndarray, first: int, shift: int, length: float) -> np.ndarray:
     """A segmentation (H, W) 13 classes whose cloth over the trunk, worn (H, W) bool, ends `shift` rows lower, or higher
     where that is negative: over whatever is there, but behind arms; what is left bare belongs to trousers or skirt.
 
@@ -101,15 +101,15 @@ def lengthen_worn(segmentation: np.ndarray, worn: np.ndarray, first: int, shift:
     """
     numbers = np.arange(len(worn))[:, None]
     arms = np.isin(segmentation, ARMS)
-    covered = arms & (np.cumsum(worn, 1) > 0) & (np.cumsum(worn[:, ::-1], 1)[:, ::-1] > 0)
-    filled = ((worn | covered) & (numbers > first)).astype(np.uint8)
+    hidden_by_arms = arms & (np.cumsum(worn, 1) > 0) & (np.cumsum(worn[:, ::-1], 1)[:, ::-1] > 0)
+    silhouette = ((worn | hidden_by_arms) & (numbers > first)).astype(np.uint8)
     if shift >= 0:
-        moved = cv2.dilate(filled, np.ones((shift + 1, 1), np.uint8), anchor=(0, shift)) > 0
+        new = cv2.dilate(silhouette, np.ones((shift + 1, 1), np.uint8), anchor=(0, shift)) > 0
     else:
-        lower = np.maximum.accumulate(filled[::-1])[::-1]  # 1 = here or further down in the column is cloth
-        moved = worn & (np.pad(lower[-shift:], ((0, -shift), (0, 0))) > 0)
+        lower = np.maximum.accumulate(silhouette[::-1])[::-1]  # 1 = here or further down in the column is cloth
+        new = worn & (np.pad(lower[-shift:], ((0, -shift), (0, 0))) > 0)
     out, below = segmentation.copy(), worn & (numbers > first)
     columns, hem = above_bottom(worn, segmentation).any(0), np.flatnonzero(below.any(1))[-1]
-    out[below] = np.where(covered_bottom(worn.shape, columns, hem, length), BOTTOM, BACKGROUND)[below]
-    out[moved & ~arms] = UPPER
+    out[below] = np.where(bottom_below_hem(worn.shape, columns, hem, length), BOTTOM, BACKGROUND)[below]
+    out[new & ~arms] = UPPER
     return out

@@ -231,7 +231,7 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     return Pair(cloth, mask, worn, upper)
 
 
-def flatten_worn(person: Person, size: tuple[int, int], rng: np.random.Generator) -> Pair | None:
+def flatten_garment(person: Person, size: tuple[int, int], rng: np.random.Generator) -> Pair | None:
     """What a packed person wears, laid flat in the person's frame at `size` (H, W); `known` has the sleeves that the
     person shows. None as for `lay_flat`.
     """

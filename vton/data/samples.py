@@ -10,7 +10,7 @@ from vton import attributes, labels
 from vton.data.draped.people import DrapedPeople
 from vton.data.hems import hem_of
 from vton.data.pack import Pack, change_colours, maps_in_frame, shift_frame
-from vton.data.pairs import WHITE, Pair, flatten_worn
+from vton.data.pairs import WHITE, Pair, flatten_garment
 from vton.geometry import affine, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
@@ -56,7 +56,9 @@ class Sampler:
             if pair is not None:
                 return pair
             index = None
-        raise ValueError("No usable pair was found in 50 tries; on too few photographs can the garment be laid flat.")
+        raise ValueError(
+            "No usable pair was found in 50 tries; too few of the photographs show a garment that can be laid flat."
+        )
 
     def _source(self, rng: np.random.Generator) -> str:
         """Where the next sample comes from."""
@@ -96,7 +98,7 @@ class Sampler:
         """The worn garment laid flat at `size`; a pure function of the person and the variant, kept in memory."""
         key = (number, variant)
         if key not in self._flat:
-            pair = flatten_worn(person, self.size, np.random.default_rng([number, variant]))
+            pair = flatten_garment(person, self.size, np.random.default_rng([number, variant]))
             self._flat[key] = pair and (pair.cloth, pair.cloth_mask)
         return self._flat[key]
 

@@ -63,13 +63,13 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
     y, x = np.mgrid[: upper.shape[0], : upper.shape[1]]
     body = trunk(keypoints, present(keypoints), upper.shape)
     for arm, place, distance, own, worn in arms:
-        known = np.stack([columns[worn], rows[worn], np.ones(worn.sum())], 1)
-        a, b, c = np.linalg.lstsq(known, place[worn], rcond=None)[0]  # the place along the arm, linear in the sleeve
+        places = np.stack([columns[worn], rows[worn], np.ones(worn.sum())], 1)
+        a, b, c = np.linalg.lstsq(places, place[worn], rcond=None)[0]  # the place along the arm, linear in the sleeve
         off |= own & (a * x + b * y + c > end)
         bare = worn & off[rows, columns]
         behind = np.where(body & (place > CLOTH_BEHIND_FROM), UPPER, BACKGROUND)
         segmentation[bare] = np.where(bare_arm(place, distance), arm, behind)[bare]
-    group = "none" if sleeveless else length_read(end, decode(sample["attributes"], "sleeves"), rng)
+    group = "none" if sleeveless else reading_of(end, decode(sample["attributes"], "sleeves"), rng)
     return without_cloth(sample, off, segmentation, group)
 
 
@@ -80,8 +80,8 @@ def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     top, keypoints = flat_straps(sample["cloth_mask"][0], rng), sample["keypoints"]
     if top is None or not present(keypoints)[[*LEFT_ARM, *RIGHT_ARM]].all():
         return sample
-    upper, placed = sample["segmentation"] == UPPER, sample["placed"][0]
-    bare = upper & np.where(placed, ~top[flat_places(sample["grid"])], around_neck(keypoints, upper.shape))
+    upper, on_flat = sample["segmentation"] == UPPER, sample["placed"][0]
+    bare = upper & np.where(on_flat, ~top[flat_places(sample["grid"])], around_neck(keypoints, upper.shape))
     segmentation = np.where(bare, np.uint8(BACKGROUND), sample["segmentation"])
     body = trunk(keypoints, present(keypoints), upper.shape)
     for arm, joints in zip(ARMS, (LEFT_ARM, RIGHT_ARM)):
@@ -219,7 +219,7 @@ def flat_places(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows, columns
 
 
-def length_read(end: float, before: str, rng: np.random.Generator) -> str:
+def reading_of(end: float, before: str, rng: np.random.Generator) -> str:
     """The group of sleeves that end there, see `vton.attributes`: as a reader calls them, who at times is wrong."""
     if end <= SHORT_TO:
         return "short"

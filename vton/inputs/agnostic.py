@@ -61,8 +61,8 @@ def _complete_trunk(joints: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         hip = middle + TRUNK_LENGTH * (down if down[1] >= 0 else -down)
     for side, other, sign in ((RIGHT_HIP, LEFT_HIP, -1), (LEFT_HIP, RIGHT_HIP, 1)):
         if side not in joints:
-            mirrored = other in joints and MID_HIP in joints
-            joints[side] = 2 * hip - joints[other] if mirrored else hip + sign * across / 2
+            can_mirror = other in joints and MID_HIP in joints
+            joints[side] = 2 * hip - joints[other] if can_mirror else hip + sign * across / 2
     return joints
 
 
@@ -123,7 +123,7 @@ def agnostic_parse(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """
     parse = _check_parse(parse)
     joints = _joints(keypoints)
-    removed = np.isin(parse, (*labels.UPPER_LIP, labels.NECK_LIP))
+    blank = np.isin(parse, (*labels.UPPER_LIP, labels.NECK_LIP))
     height, width = parse.shape
     for arm, chain in (
         (labels.LEFT_ARM_LIP, (RIGHT_SHOULDER, LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST)),
@@ -141,8 +141,8 @@ def agnostic_parse(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
                 radius = 40 if joint == chain[-1] else 150
                 pen.ellipse(joints[joint], radius, radius)
                 previous = joint
-        removed |= arm_pixels & (np.asarray(mask) > 0)
-    return np.where(removed, np.uint8(0), parse)
+        blank |= arm_pixels & (np.asarray(mask) > 0)
+    return np.where(blank, np.uint8(0), parse)
 
 
 def hide_hem(classes: np.ndarray, keypoints: np.ndarray, hem: str, below: float = HEM_BELOW) -> np.ndarray:
@@ -220,8 +220,8 @@ def agnostic_image(person: np.ndarray, parse: np.ndarray, keypoints: np.ndarray,
     agnostic = _paint_body(person, joints)
     if thorough:
         garment = np.isin(parse, (*labels.UPPER_LIP, labels.NECK_LIP)).astype(np.uint8)
-        grown = cv2.dilate(garment, disc(8 * person.shape[1] / 768))
-        agnostic[grown > 0] = GRAY
+        wide_garment = cv2.dilate(garment, disc(8 * person.shape[1] / 768))
+        agnostic[wide_garment > 0] = GRAY
     head_and_lower = np.isin(parse, (*labels.HEAD_LIP, *labels.LOWER_LIP))
     agnostic[head_and_lower] = person[head_and_lower]
     return agnostic

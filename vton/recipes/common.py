@@ -220,9 +220,9 @@ class WarpTask(PairTask):
     def sample(self, folder, step):
         """A sheet of person, cloth, the cloth as it is worn and as the averaged weights lay it."""
         batch = {k: v[:5] for k, v in self.validation().items()}
-        laid = warp(batch["cloth"], self.grid(self.modules["ema"], batch))
-        columns = (*(batch[name] for name in ("person", "cloth", "worn")), laid)
-        rows = [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(laid))]
+        warps = warp(batch["cloth"], self.grid(self.modules["ema"], batch))
+        columns = (*(batch[name] for name in ("person", "cloth", "worn")), warps)
+        rows = [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(warps))]
         save_grid(folder / "warp.png", rows)
 
 

@@ -11,7 +11,7 @@ from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
 from vton.recipes.common import PictureRecipe, WarpTask, displacement, generators, samplers, warp_figures, with_sizes
-from vton.rules.neckline import with_neck_filled
+from vton.rules.neckline import with_whole_neck
 
 
 @dataclass
@@ -63,14 +63,14 @@ class FlowTask(WarpTask):
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
 
     def batch(self, step, micro, rank, world):
-        """As of `WarpTask`; a share of the regions tell nothing of the neckline, see `with_neck_filled`."""
+        """As of `WarpTask`; a share of the regions tell nothing of the neckline, see `with_whole_neck`."""
         batch, recipe = super().batch(step, micro, rank, world), self.recipe
         if recipe.necks:
             batch["region"] = batch.get("region", batch["worn_mask"]).clone()
             for i, rng in enumerate(generators(recipe.seed, step, micro + 2 * 10**6, rank, world, recipe.batch)):
                 if rng.random() < recipe.necks:
-                    filled = with_neck_filled(batch["segmentation"][i].numpy(), batch["keypoints"][i].numpy())
-                    batch["region"][i] = torch.maximum(batch["region"][i], torch.from_numpy(filled).float())
+                    region = with_whole_neck(batch["segmentation"][i].numpy(), batch["keypoints"][i].numpy())
+                    batch["region"][i] = torch.maximum(batch["region"][i], torch.from_numpy(region).float())
         return batch
 
     def flows(self, model, batch):

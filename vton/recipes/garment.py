@@ -136,12 +136,12 @@ class GarmentTask(PictureTask):
             "sure": np.float32(picture.sure),
         }
         for name, values in VALUES.items():
-            known_values = UPPER_KINDS if known.get(name) == "upper" else (known.get(name),)
-            allowed = np.array([value in known_values for value in values], np.float32)
+            label_set = UPPER_KINDS if known.get(name) == "upper" else (known.get(name),)
+            candidates = np.array([value in label_set for value in values], np.float32)
             # A second look comes after the first has said that it is an upper garment.
-            unknown = not allowed.any() or (second and name == "kind" and known.get(name) == "upper")
+            unknown = not candidates.any() or (second and name == "kind" and known.get(name) == "upper")
             unknown |= neck and name != "neckline"
-            sample[f"allowed_{name}"] = np.ones(len(values), np.float32) if unknown else allowed
+            sample[f"candidates_{name}"] = np.ones(len(values), np.float32) if unknown else candidates
         return sample
 
     # -- loss ----------------------------------------------------------------------------------------------------
@@ -154,12 +154,12 @@ class GarmentTask(PictureTask):
         opening = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
         losses = {"mask": area_loss(mask_logits, batch["mask"]).sum(), "opening": opening}
         for name, values in logits.items():
-            allowed = batch[f"allowed_{name}"]
-            known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
+            candidates = batch[f"candidates_{name}"]
+            known = (candidates.sum(1) < candidates.shape[1]).float() * batch["sure"]
             matrix = self.matrices[name].to(values.device)
             group_values = torch.logsumexp(values[:, None] + matrix.log(), 2)  # of each group's probability
-            loss = 0.5 * partial_cross_entropy(values, allowed)
-            loss = loss + 0.5 * partial_cross_entropy(group_values, ((allowed @ matrix.T) > 0).float())
+            loss = 0.5 * partial_cross_entropy(values, candidates)
+            loss = loss + 0.5 * partial_cross_entropy(group_values, ((candidates @ matrix.T) > 0).float())
             uniform = -F.log_softmax(values, 1).mean(1)
             losses[name] = ((loss + self.recipe.smoothing * uniform) * known).sum()
         return losses

@@ -54,7 +54,7 @@ def continue_background(picture: np.ndarray, body: np.ndarray) -> np.ndarray:
 
 def match_skin(
     picture: np.ndarray,
-    painted: np.ndarray,
+    paint: np.ndarray,
     photograph: np.ndarray,
     skin: np.ndarray,
     light: np.ndarray | None = None,
@@ -64,27 +64,27 @@ def match_skin(
     In CIELAB the painted pixels are shifted by the difference of the medians.
 
     Args:
-        picture (H,W,3) uint8 with the painted skin `painted` (H,W) bool; photograph (H,W,3) uint8 with the person's own
+        picture (H,W,3) uint8 with the painted skin `paint` (H,W) bool; photograph (H,W,3) uint8 with the person's own
         skin `skin` (H,W) bool; light (H,W) bool: skin that tells the lightness in its place.
 
     Returns:
         (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
     """
     out = picture.copy()
-    if skin.sum() < FEWEST or not painted.any():
+    if skin.sum() < FEWEST or not paint.any():
         return out
-    lab = _lab(picture[painted][None])[0]
+    lab = _lab(picture[paint][None])[0]
     own, tone = np.median(_of_face(photograph[skin]), 0), np.median(lab, 0)
     if light is not None:
         own[0] = np.median(_of_face(photograph[light])[:, 0])
     lab[:, 1:] = tone[1:] + TINT * (lab[:, 1:] - tone[1:])
-    out[painted] = _rgb(lab + own - tone)
+    out[paint] = _rgb(lab + own - tone)
     return out
 
 
 def join_skin(
     picture: np.ndarray,
-    painted: np.ndarray,
+    paint: np.ndarray,
     photograph: np.ndarray,
     skin: np.ndarray,
     sigma: float,
@@ -104,13 +104,13 @@ def join_skin(
         meet nowhere.
     """
     out = picture.copy()
-    both = painted | skin
+    both = paint | skin
     rows, columns = (np.flatnonzero(both.any(axis)) for axis in (1, 0))
-    meeting = (cv2.dilate(painted.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0) & skin
+    meeting = (cv2.dilate(paint.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0) & skin
     if meeting.sum() < FEWEST_BORDER:
         return out
     box = np.s_[max(0, rows[0] - 1) : rows[-1] + 2, max(0, columns[0] - 1) : columns[-1] + 2]
-    inside, border, before = painted[box], meeting[box], _lab(picture[box])
+    inside, border, before = paint[box], meeting[box], _lab(picture[box])
     apart = _blur(_lab(photograph[box]), skin[box], sigma) - _blur(before, inside, sigma)
     apart = np.clip(apart, -np.array(APART, np.float32), APART)  # no bracelet's colour along a whole arm
     membrane = from_nearest(apart, border)
@@ -144,20 +144,18 @@ def is_shaded(photograph: np.ndarray, face: np.ndarray, hands: np.ndarray) -> bo
     return lightness[1] - lightness[0] > DIMMER
 
 
-def smooth(picture: np.ndarray, painted: np.ndarray, sigma: float) -> np.ndarray:
-    """The picture with each pixel of `painted` (H,W) bool as the Gaussian mean of those around it, sigma in pixels.
+def smooth(picture: np.ndarray, paint: np.ndarray, sigma: float) -> np.ndarray:
+    """The picture with each pixel of `paint` (H,W) bool as the Gaussian mean of those around it, sigma in pixels.
 
     The generator draws the pose's lines faintly on bare skin. Returns (H,W,3) uint8.
     """
     out = picture.copy()
-    if painted.any():
-        out[painted] = (
-            np.clip(_blur(picture.astype(np.float32), painted, sigma)[painted], 0, 255).round().astype(np.uint8)
-        )
+    if paint.any():
+        out[paint] = np.clip(_blur(picture.astype(np.float32), paint, sigma)[paint], 0, 255).round().astype(np.uint8)
     return out
 
 
-def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> np.ndarray:
+def round_limbs(picture: np.ndarray, paint: np.ndarray, limbs: np.ndarray) -> np.ndarray:
     """Painted skin with the shade that a round limb has towards its outline.
 
     A limb is taken for a cylinder lit from the front: by Lambert's law its brightness is the cosine of the angle
@@ -165,25 +163,25 @@ def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> 
     applied, as skies and walls light a limb from the sides too.
 
     Args:
-        picture (H,W,3) uint8; painted (H,W) bool, what changes; limbs (H,W) bool, the whole limbs with their own skin.
+        picture (H,W,3) uint8; paint (H,W) bool, what changes; limbs (H,W) bool, the whole limbs with their own skin.
 
     Returns:
         (H,W,3) uint8.
     """
     out = picture.copy()
-    if not painted.any():
+    if not paint.any():
         return out
-    depth = cv2.distanceTransform((limbs | painted).astype(np.uint8), cv2.DIST_L2, 5)
+    depth = cv2.distanceTransform((limbs | paint).astype(np.uint8), cv2.DIST_L2, 5)
     # The radius is the depth of the nearest axis; an arm is seldom wider than a tenth of the frame.
-    reach = max(3, painted.shape[1] // 10 | 1)
+    reach = max(3, paint.shape[1] // 10 | 1)
     radius = cv2.dilate(depth, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach)))
     share = 1 - depth / np.maximum(radius, 1)
     shade = 1 - ROUND * (1 - np.sqrt(np.clip(1 - share**2, 0, 1)))
-    shade = cv2.GaussianBlur(shade.astype(np.float32), (0, 0), max(0.8, painted.shape[1] / 384))
+    shade = cv2.GaussianBlur(shade.astype(np.float32), (0, 0), max(0.8, paint.shape[1] / 384))
     lab = _lab(picture)
-    lab[..., 0] *= shade / max(float(shade[painted].mean()), 0.5)  # as bright as before on the whole
+    lab[..., 0] *= shade / max(float(shade[paint].mean()), 0.5)  # as bright as before on the whole
     rgb = cv2.cvtColor(lab, cv2.COLOR_Lab2RGB)
-    out[painted] = np.clip(rgb[painted] * 255, 0, 255).round().astype(np.uint8)
+    out[paint] = np.clip(rgb[paint] * 255, 0, 255).round().astype(np.uint8)
     return out
 
 
@@ -240,21 +238,21 @@ def carry_colours(
 
 def _carry_in_box(out, synthesis, warped, region, aligned, sigma):
     """`carry_colours` inside the region's box."""
-    painted, cloth = _lab(np.clip(synthesis, 0, 255)), _lab(np.clip(warped, 0, 255))
+    picture, cloth = _lab(np.clip(synthesis, 0, 255)), _lab(np.clip(warped, 0, 255))
     # Fades towards what the garment leaves open, where the warp is least certain.
     far = cv2.distanceTransform((aligned | ~region).astype(np.uint8), cv2.DIST_L2, 3)
     share = (np.clip(far / (0.5 * sigma), 0, 1) * aligned)[..., None]
     # The generator's outline is blurred: what lies beside the garment does not light it.
     inner = cv2.erode(aligned.astype(np.uint8), disc(0.3 * sigma)) > 0
     inner = inner if inner.any() else aligned
-    smooth, base = _blur(cloth, inner, sigma), _blur(painted, inner, sigma)
-    carried = cloth.copy()
-    carried[..., 0] += 0.5 * (base - smooth)[..., 0]
+    smooth, base = _blur(cloth, inner, sigma), _blur(picture, inner, sigma)
+    detail = cloth.copy()
+    detail[..., 0] += 0.5 * (base - smooth)[..., 0]
     near = _blur(cloth, aligned, 3 * sigma)
     beyond = mirror_across(cloth, inner, near, 3 * sigma)
     # The generator may shade this cloth, but not paint another: the light ground of the garment picture, say.
-    beyond[..., 0] += np.clip(painted[..., 0] - near[..., 0], -SHADE, SHADE)
-    lab = beyond * (1 - share) + carried * share
+    beyond[..., 0] += np.clip(picture[..., 0] - near[..., 0], -SHADE, SHADE)
+    lab = beyond * (1 - share) + detail * share
     rgb = cv2.cvtColor(lab.astype(np.float32), cv2.COLOR_Lab2RGB)
     return np.where(region[..., None], (rgb * 255).clip(0, 255).round().astype(np.uint8), out)
 

@@ -39,15 +39,15 @@ def once(of: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(of)
     def ask(r: TryOnResult, *more: Any) -> Any:
-        known = next((answers for record, answers in tuple(memory) if record() is r), None)
-        if known is None:
-            known = {}
-            memory[:] = [(weakref.ref(r, lambda _: memory.clear()), known)]
-        if more not in known:
-            known[more] = of(r, *more)
-            if isinstance(known[more], np.ndarray):
-                known[more].setflags(write=False)  # it is everybody's
-        return known[more]
+        cache = next((answers for record, answers in tuple(memory) if record() is r), None)
+        if cache is None:
+            cache = {}
+            memory[:] = [(weakref.ref(r, lambda _: memory.clear()), cache)]
+        if more not in cache:
+            cache[more] = of(r, *more)
+            if isinstance(cache[more], np.ndarray):
+                cache[more].setflags(write=False)  # it is everybody's
+        return cache[more]
 
     return ask
 
@@ -75,21 +75,21 @@ def layers(r: TryOnResult) -> Layers:
     """
     nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
     person = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
-    person |= hands(r) | carried(r)
+    person |= hands(r) | bags(r)
     if r.options.detail:
         own = own_skin(r)
         # Own skin stays where a wall is predicted, which the photograph does not show; a thin rim beside a sleeve goes.
         thick = cv2.morphologyEx(own.astype(np.uint8), cv2.MORPH_OPEN, photo.disc(r.options.size[1] / 96)) > 0
         person |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
-    removed = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~person
+    old_garment = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~person
     cloth = ((r.segmentation == UPPER) | hair_rim(r)) & ~person
     # The person has not moved: no arm lies where nobody was.
     arms = np.isin(r.segmentation, labels.ARMS) & ~person & body(r)
     bare = throat(r) & ~person
-    painted = arms | bare | removed & ~np.isin(r.segmentation, (labels.BACKGROUND, UPPER, *labels.ARMS))
-    wall = removed & ~cloth & ~painted
-    figure = ~wall & ~(nobody & ~person & ~cloth & ~painted)
-    return Layers(person, cloth, painted & ~cloth, wall, figure)
+    paint = arms | bare | old_garment & ~np.isin(r.segmentation, (labels.BACKGROUND, UPPER, *labels.ARMS))
+    wall = old_garment & ~cloth & ~paint
+    figure = ~wall & ~(nobody & ~person & ~cloth & ~paint)
+    return Layers(person, cloth, paint & ~cloth, wall, figure)
 
 
 @once
@@ -99,7 +99,7 @@ def hands(r: TryOnResult) -> np.ndarray:
 
 
 @once
-def carried(r: TryOnResult) -> np.ndarray:
+def bags(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, bags and whatever else the person carries, as photographed, likewise."""
     return _without_scraps(r.parse == labels.CARRIED_LIP)
 
@@ -124,18 +124,18 @@ def throat(r: TryOnResult) -> np.ndarray:
     """
     near = neckline.around_neck(r.keypoints, r.options.size) | neckline.on_shoulders(r.keypoints, r.options.size)
     under_collar = (r.segmentation == labels.BACKGROUND) & np.isin(r.parse, labels.UPPER_LIP)
-    shut_in = _away_from_wall(r, under_collar & ~near & neckline.above_shoulders(r.keypoints, r.options.size))
-    bare = (r.segmentation == labels.BACKGROUND) & (r.parse == labels.NECK_LIP) | under_collar & near | shut_in
+    gaps = _away_from_wall(r, under_collar & ~near & neckline.above_shoulders(r.keypoints, r.options.size))
+    bare = (r.segmentation == labels.BACKGROUND) & (r.parse == labels.NECK_LIP) | under_collar & near | gaps
     return bare & ~own_skin(r, (labels.NECK_LIP,))
 
 
 def _away_from_wall(r: TryOnResult, part: np.ndarray) -> np.ndarray:
     """Those pieces of a part (H, W) bool beside whose outline hardly any wall is seen: hair and skin shut them in."""
     count, pieces = cv2.connectedComponents(part.astype(np.uint8))
-    grown = cv2.dilate(pieces.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
-    rim = (grown > 0) & ~part
-    around = np.bincount(grown[rim], minlength=count)
-    wall = np.bincount(grown[rim & (r.parse == labels.BACKGROUND)], minlength=count)
+    wider = cv2.dilate(pieces.astype(np.float32), np.ones((3, 3), np.uint8)).astype(np.int32)
+    rim = (wider > 0) & ~part
+    around = np.bincount(wider[rim], minlength=count)
+    wall = np.bincount(wider[rim & (r.parse == labels.BACKGROUND)], minlength=count)
     return part & (wall < MAX_WALL_SHARE * np.maximum(around, 1))[pieces]
 
 
@@ -156,17 +156,17 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
         nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
         old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
         # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
-        gone = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
-        gone = cv2.resize(cv2.GaussianBlur(gone, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
+        rim = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
+        rim = cv2.resize(cv2.GaussianBlur(rim, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
         person = cv2.resize(part.person.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
-        behind, front = (1 - figure) * gone, figure * (1 - old)
+        behind, front = (1 - figure) * rim, figure * (1 - old)
         behind[person > 0], front[person > 0] = 0, 0
         front = np.maximum(front, figure * skin_seam(r, part))
         share = behind + front
         if drawings:
             background, skin = drawings
-            dressed = figure_picture(r, part, skin.result)
-            total = background.result() * behind[..., None] + dressed * front[..., None]
+            new_figure = figure_picture(r, part, skin.result)
+            total = background.result() * behind[..., None] + new_figure * front[..., None]
             picture = (total / np.maximum(share, 1e-3)[..., None]).clip(0, 255).round().astype(np.uint8)
         else:
             picture = opacity.enlarge(r.synthesis, size).round().astype(np.uint8)
@@ -174,14 +174,14 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
 
 
 def skin_seam(r: TryOnResult, part: Layers) -> np.ndarray:
-    """(h, w) float32 in [0, 1], what painted skin takes of the bare arms that go on from it."""
+    """(h, w) float32 in [0, 1], the share that painted skin takes of the bare arms beside it."""
     size, arms = (r.frame.height, r.frame.width), np.isin(r.segmentation, labels.ARMS)
-    own, painted = part.person & np.isin(r.parse, labels.ARMS_LIP), part.paint & arms
-    if not own.any() or not painted.any():
+    own, paint = part.person & np.isin(r.parse, labels.ARMS_LIP), part.paint & arms
+    if not own.any() or not paint.any():
         return np.zeros(size, np.float32)
     # Right at the border the photograph's skin has something of the old sleeve.
-    far = cv2.distanceTransform((~painted).astype(np.uint8), cv2.DIST_L2, 5) - 1.5
-    share = np.clip(1 - far / (SEAM * r.options.size[1]), 0, 1) * (own | painted)
+    far = cv2.distanceTransform((~paint).astype(np.uint8), cv2.DIST_L2, 5) - 1.5
+    share = np.clip(1 - far / (SEAM * r.options.size[1]), 0, 1) * (own | paint)
     return cv2.resize(share.astype(np.float32), size[::-1], interpolation=cv2.INTER_LINEAR)
 
 
@@ -216,8 +216,8 @@ def figure_picture(r: TryOnResult, part: Layers, skin: Callable[[], np.ndarray])
 def _going_on(picture: np.ndarray, part: np.ndarray) -> np.ndarray:
     """A picture whose colours in a part, without the part's outermost pixels, go on everywhere else."""
     core = cv2.erode(part.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-    known = core if core.any() else part
-    return photo.from_nearest(picture, known) if known.any() else picture
+    source = core if core.any() else part
+    return photo.from_nearest(picture, source) if source.any() else picture
 
 
 def rim_width(r: TryOnResult) -> int:
@@ -254,8 +254,8 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     neck, own, reference = own_skin(r, (labels.NECK_LIP,)), own_skin(r), tone_reference(r)
     # The cloth's detail is carried over at full size; what lights it is the generator's own picture.
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
-    painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
-    picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
+    base = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
+    picture = composite.smooth(composite.smooth(base, arms, width / 32), bare, width / 96)
     # Forearms tell the tone of what goes on from them, else the face: on 146 street and 11 studio photographs hands are
     # some 9 darker in L than bare arms and 2 to 5 redder in a, so that arms painted like them look like wax. Where the
     # face lies in the shade they tell the lightness alone.
@@ -322,7 +322,7 @@ def photograph_parts(r: TryOnResult) -> np.ndarray:
     arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
     neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
     hair = (r.parse == labels.HAIR_LIP) & (r.segmentation == labels.HAIR)
-    return wall | arms | neck | hair | carried(r) | old_below_hem(r)
+    return wall | arms | neck | hair | bags(r) | old_below_hem(r)
 
 
 @once
@@ -382,6 +382,6 @@ def carry_detail(r: TryOnResult, region: np.ndarray) -> np.ndarray:
     grid = grid_of(r, size, smooth=True)[:, box[0], box[1]]
     warped = warping.warp_inside(cloth.permute(2, 0, 1)[None], own[None, None], grid)[0].permute(1, 2, 0).numpy()
     inside = (torch.minimum(*(warping.warp(m, grid, "zeros") for m in (mask, own[None, None])))[0, 0] > 0.5).numpy()
-    carried = np.zeros((*size, 3), np.uint8)
-    carried[box] = composite.carry_colours(synthesis, warped, upper[box], upper[box] & inside, 0.012 * w)
-    return _going_on(carried, upper).astype(np.float32)
+    picture = np.zeros((*size, 3), np.uint8)
+    picture[box] = composite.carry_colours(synthesis, warped, upper[box], upper[box] & inside, 0.012 * w)
+    return _going_on(picture, upper).astype(np.float32)

@@ -106,11 +106,11 @@ def neck_border(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """
     near = around_neck(keypoints, segmentation.shape)
     lower = np.logical_or.accumulate(near) & ~near
-    clothed = np.logical_or.accumulate(lower & (segmentation == UPPER))
-    return near | (lower & ~clothed & clothed[-1])
+    from_cloth_down = np.logical_or.accumulate(lower & (segmentation == UPPER))
+    return near | (lower & ~from_cloth_down & from_cloth_down[-1])
 
 
-def with_neck_filled(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+def with_whole_neck(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """(H, W) bool, the garment's region with all of the throat and the chest that it might cover, so that it tells
     nothing of the neckline.
 

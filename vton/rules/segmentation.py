@@ -66,8 +66,8 @@ def close_cloth(segmentation: np.ndarray) -> np.ndarray:
     around = np.pad(segmentation, 1)
     _, pieces = cv2.connectedComponents((around != labels.UPPER).astype(np.uint8), connectivity=4)
     open_pieces = np.unique(pieces[(around != labels.UPPER) & (around != labels.BOTTOM)])
-    closed = (around == labels.BOTTOM) & ~np.isin(pieces, open_pieces)
-    return np.where(closed[1:-1, 1:-1], np.uint8(labels.UPPER), segmentation)
+    holes = (around == labels.BOTTOM) & ~np.isin(pieces, open_pieces)
+    return np.where(holes[1:-1, 1:-1], np.uint8(labels.UPPER), segmentation)
 
 
 def straighten_hem(segmentation: np.ndarray) -> np.ndarray:

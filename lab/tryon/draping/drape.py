@@ -188,7 +188,7 @@ def arm(body: Body, still, rng: np.random.Generator, kind: str, sign: int) -> tu
 
 
 def surfaces(vertices: np.ndarray, body: Body, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Depth (y) of a sheet just before and one just behind the body at places x, z; beside it, between both.
+    """Depths (y) of two sheets, just in front of the body and just behind it, at places x, z; beside it, both between.
 
     The body's depth is drawn on a grid of 1 cm, grown by 2.5 cm and smoothed, so that the sheets follow arms and trunk.
     """

@@ -287,9 +287,9 @@ def neck_of(points, marks, chest, opening, neckline, mask) -> tuple[dict[str, in
         ends = points[base[0], 0], points[base[1], 0]
         by_opening, line = True, points[list(base)]
     for side, end in zip("RL", ends):
-        sought = (end, line[0 if side == "R" else -1, 1]) if by_opening else None
+        goal = (end, line[0 if side == "R" else -1, 1]) if by_opening else None
         above = y < middle[1] - 0.08 * chest
-        distance = np.hypot(x - sought[0], y - sought[1]) if sought else abs(x - end)
+        distance = np.hypot(x - goal[0], y - goal[1]) if goal else abs(x - end)
         if not above.any():
             raise Unclear("no neck")
         corners["neck" + side] = int(top[np.where(above, distance, np.inf).argmin()])

@@ -16,7 +16,7 @@ from lab.tryon.exchange import (
     group,
     is_upper,
     less,
-    misplaced,
+    misplacement,
     picture_figures,
     region_figures,
     true_grid,
@@ -112,8 +112,8 @@ def test_a_warp_that_is_off_by_a_tenth_of_the_width_is_said_to_be(cut):
     still = flow_grid(torch.zeros(1, 2, *size), size)[0].numpy()
     flow = np.nan_to_num(true_grid(where, cut, size) - still + (0.2, 0)).astype(np.float32)
     r = TryOnResult(Options(size=size), garment_cut=cut, flow=flow)
-    assert misplaced(r, truth, cut.cloth) == pytest.approx(0.1 * size[1], rel=1e-3)
-    assert np.isnan(misplaced(replace(r, garment_cut=replace(cut, turns=1)), truth, cut.cloth))
+    assert misplacement(r, truth, cut.cloth) == pytest.approx(0.1 * size[1], rel=1e-3)
+    assert np.isnan(misplacement(replace(r, garment_cut=replace(cut, turns=1)), truth, cut.cloth))
 
 
 def test_skin_at_the_top_of_an_arm_is_a_bare_shoulder(pair):

@@ -174,12 +174,12 @@ def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):  # noqa: F811
     for i in range(40):
         sample = task.sample_one(np.random.default_rng(i))
         assert sample["image"].shape == (96, 64, 3) and sample["prior"].shape == sample["mask"].shape == (1, 96, 64)
-        kind, second = sample["allowed_kind"], bool(sample["prior"].any())
+        kind, second = sample["candidates_kind"], bool(sample["prior"].any())
         uppers = len(GROUPS["kind"]["upper"])
         seen.add((kind.sum(), second))
         assert kind.sum() in (1, uppers, len(kind)) and (kind.sum() == len(kind)) == second
         if kind.sum() == 1:  # trousers: no mask is learned
-            assert kind[uppers:].any() and (sample["mask"] == -1).all() and sample["allowed_sleeves"].all()
+            assert kind[uppers:].any() and (sample["mask"] == -1).all() and sample["candidates_sleeves"].all()
         else:
             assert sample["mask"].min() >= 0 and sample["mask"].max() <= 1 and 0.05 < sample["mask"].mean() < 0.95
     assert len(seen) == 3
@@ -193,7 +193,7 @@ def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):  # 
         if not sample["prior"].any():  # no upper garment, or none whose mask is known
             continue
         looks += 1
-        assert all(sample[f"allowed_{name}"].all() for name in VALUES if name != "neckline")
+        assert all(sample[f"candidates_{name}"].all() for name in VALUES if name != "neckline")
         assert sample["mask"].min() == 0 and sample["mask"][0, -1].mean() > 0.5  # the trunk runs out of the frame
     assert looks > 10 and task.networks["model"].config.neck
 

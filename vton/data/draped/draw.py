@@ -270,8 +270,11 @@ class Camera:
         return np.stack([x, y, depth], 1).astype(np.float32)
 
 
-def sample_camera(points, top: float, facts: dict, size, rng: np.random.Generator, framing: str) -> Camera:
-    """A camera before the person, who is turned by up to 25 degrees, in one of the FRAMINGS."""
+def sample_camera(points, top: float, size: tuple[int, int], rng: np.random.Generator, framing: str) -> Camera:
+    """A camera before the person, who is turned by up to 25 degrees, in one of the FRAMINGS.
+
+    points: joints (3,) by name, in metres; top: height of the head; size: of its picture, (H, W).
+    """
     hip = (points["left_hip"][2] + points["right_hip"][2]) / 2
     chin = points["nose"][2] - 0.09
     feet = min(points["left_heel"][2], points["right_heel"][2])
@@ -313,7 +316,7 @@ def draw(
     fine = 1.5  # drawn larger, so that edges are smooth
     large = (round(size[0] * fine), round(size[1] * fine))
     framing = framing or str(rng.choice(FRAMINGS, p=FRAMING_SHARES))
-    camera = sample_camera(points, float(scene.vertices[:, 2].max()), record.facts, large, rng, framing)
+    camera = sample_camera(points, float(scene.vertices[:, 2].max()), large, rng, framing)
     screen = camera.project(scene.vertices)
     # Cloth lies before skin and skirt where they touch, and a skirt or trousers before what is tucked in.
     bias = np.array([0, -0.006, -0.02 if record.facts["tuck"] else 0.05, 0], np.float32)[scene.material]
@@ -445,12 +448,14 @@ def dress_below(
     look, own, tones = scene.look, label[body], colour[body]
     torso_or_leg = np.isin(own, [labels.LIP.index(name) for name in ("neck", "left leg", "right leg")])
     waist = record.facts["waist"] + 0.01
-    covered = torso_or_leg & (place[:, 2] < waist) & (place[:, 2] > (look["hem"] if look["bottom"] == "shorts" else -9))
+    bottom_skin = (
+        torso_or_leg & (place[:, 2] < waist) & (place[:, 2] > (look["hem"] if look["bottom"] == "shorts" else -9))
+    )
     if look["bottom"] == "skirt":
-        covered &= place[:, 2] > waist - 0.08  # the skirt's own mesh does the rest
-    own[covered] = labels.LIP.index("skirt" if look["bottom"] == "skirt" else "pants")
-    tones[covered] = look["bottom colour"]
-    band = covered & (place[:, 2] > waist - 0.035)
+        bottom_skin &= place[:, 2] > waist - 0.08  # the skirt's own mesh does the rest
+    own[bottom_skin] = labels.LIP.index("skirt" if look["bottom"] == "skirt" else "pants")
+    tones[bottom_skin] = look["bottom colour"]
+    band = bottom_skin & (place[:, 2] > waist - 0.035)
     tones[band] *= 0.85
     shoes = np.isin(own, [labels.LIP.index(name) for name in ("left shoe", "right shoe")])
     tones[shoes] = look["shoes"]
@@ -488,7 +493,11 @@ def retone(colours: np.ndarray, mean: np.ndarray, tone: float) -> np.ndarray:
 
 
 def light(scene: Scene, surface: dict[str, np.ndarray], shape, pixel, depth, rng: np.random.Generator) -> np.ndarray:
-    """(n, 3) how much light each pixel reflects: a broad lamp with its shadow, the sky, and darker hollows."""
+    """(n, 3) how much light each pixel reflects: a broad lamp with its shadow, the sky, and darker hollows.
+
+    surface: "normal" and "place" (n, 3) of the n pixels, which are numbered by `pixel` in a picture of `shape` (H, W);
+    depth: (n,) in metres.
+    """
     normal, place = surface["normal"], surface["place"]
     side, high = rng.uniform(-1.2, 1.2), rng.uniform(0.15, 1.1)
     to = np.array([side, -1.0, high])
@@ -531,8 +540,8 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     face, weights = face.numpy(), weights.numpy()
     z = corners[..., 2]
     first = np.full(shape, 9.0, np.float32)
-    hit = face >= 0
-    first[hit] = (z[face[hit]] * weights[hit]).sum(1)
+    on_mesh = face >= 0
+    first[on_mesh] = (z[face[on_mesh]] * weights[on_mesh]).sum(1)
     x, y = np.round((position[:, :2] - low) * scale).astype(int).T
     nearest = first[y.clip(0, shape[0] - 1), x.clip(0, shape[1] - 1)]
     return (position[:, 2] > nearest + 0.018).astype(np.float32)
@@ -590,7 +599,9 @@ SAME = {"nose": "nose"} | {
 
 
 def joints(points: dict[str, np.ndarray], camera: Camera, fine: float, size: tuple[int, int]) -> np.ndarray:
-    """(25, 3) float32 BODY_25 in pixels; zeros outside the picture and where OpenPose has no joint here."""
+    """(25, 3) float32 BODY_25 in pixels of `size`, `fine` times as few as the camera's; zeros outside, and where there
+    is no such joint. points: (3,) by name, in metres.
+    """
     world = {name: points[other] for name, other in SAME.items()}
     world["neck"] = (world["left shoulder"] + world["right shoulder"]) / 2
     world["mid hip"] = (world["left hip"] + world["right hip"]) / 2
