@@ -1,15 +1,13 @@
-"""Beam-search decoding against transformers' MarianMTModel.generate and CTranslate2: same weights, same outputs, one
-run.
+"""Beam-search decoding against transformers' MarianMTModel.generate and CTranslate2: same weights and outputs, one run.
 
     python -m benchmarks.decoding --threads 2
 
-Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32; extra `bench`) take as we
-do, and how many times as long as our quick mode CTranslate2's int8 and our own fp32 take: the median of five runs
-with the smallest and the largest. Quick mode has products of 8 bits, where the processor has them, a shortlist of as
-many words as the longest one of the shipped translator, and gives up what falls far behind. In each run all take
-turns, so that whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the
-processor's, which other work disturbs less.
-`--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th.
+Prints one JSON object a line: what the 200th token costs against the 20th; then, for each batch, how many times as long
+transformers and CTranslate2 (fp32; extra `bench`) take as we do, and how many times as long as our quick mode
+CTranslate2's int8 and our own fp32 take: the median of five runs with the smallest and the largest. Quick mode has
+products of 8 bits, where the processor has them, a shortlist of as many words as the longest one of the shipped
+translator, and gives up what falls far behind. In each run all take turns, so that whatever else the machine does meets
+all alike; the time is the wall's, or with `--cpu-time` the processor's, which other work disturbs less.
 """
 
 import functools
@@ -44,13 +42,8 @@ from transformer.translator import MARGIN
 
 CLOCK = time.perf_counter
 PAUSE = 0.25  # seconds
-# what is compared with which of ours, and the heading of its column
-RATIOS = {
-    ("theirs", "ours"): "transformers `generate`",
-    ("ctranslate2", "ours"): "CTranslate2 fp32",
-    ("ctranslate2_int8", "quick"): "CTranslate2 int8 / quick mode",
-    ("ours", "quick"): "fp32 / quick mode",
-}
+# What is compared with which of ours.
+RATIOS = (("theirs", "ours"), ("ctranslate2", "ours"), ("ctranslate2_int8", "quick"), ("ours", "quick"))
 VOCAB, EOS, UNK = 16000, 0, 1
 PAD = VOCAB - 1
 SIZE = configs.preset("everyday-large")  # of the shipped translator
@@ -199,18 +192,6 @@ def alternating(runs: dict, repeats: int) -> dict[str, list[float]]:
     return times
 
 
-def table(results: list[dict]) -> str:
-    """The ratios as a table in Markdown: how many times as long the others take as we do."""
-    headings = {f"ratio_{other}_{own}": label for (other, own), label in RATIOS.items()}
-    names = [name for name in headings if name in results[0]]
-    lines = ["| Batch | " + " | ".join(headings[name] for name in names) + " |", "| ---: " * (len(names) + 1) + "|"]
-    for result in results:
-        cells = [result[name] for name in names]
-        texts = [f"{c['median']:.2f} ({c['least']:.2f} to {c['most']:.2f})" for c in cells]
-        lines.append(f"| {result['batch']} | " + " | ".join(texts) + " |")
-    return "\n".join(lines)
-
-
 class StopwatchDecoder(TransformerDecoder):
     """Notes the seconds of each step."""
 
@@ -245,7 +226,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--tokens", type=integer(1), default=30)
     parser.add_argument("--repeats", type=integer(1), default=5)
     parser.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])
-    parser.add_argument("--json", action="store_true", help="one JSON object a measurement, and one more measurement")
     parser.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
     options = parser.parse_args(argv)
     global CLOCK
@@ -253,17 +233,12 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     keep_memory()
     theirs, ours = models()
-    if options.json:
-        print(json.dumps(late_tokens(ours, options.beam, options.repeats)), flush=True)
-    results = []
+    print(json.dumps(late_tokens(ours, options.beam, options.repeats)), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         faster = third(theirs, folder, options.threads)
         for batch in options.batches:
-            results.append(measure(theirs, ours, faster, batch, options.beam, options.tokens, options.repeats))
-            if options.json:
-                print(json.dumps(results[-1]), flush=True)
-    if not options.json:
-        print(table(results))
+            result = measure(theirs, ours, faster, batch, options.beam, options.tokens, options.repeats)
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from training.weights import fill
+from training.weights import fill, read_tensors
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
 
@@ -146,13 +146,11 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     file = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if file is None:
         raise ValueError(f"{folder.name} holds neither {' nor '.join(WEIGHTS)}.")
+    if file.suffix == ".safetensors":
+        return read_tensors(file)
     try:
-        if file.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            return load_file(file)
         return torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # the readers raise their own many kinds; each means the same here
+    except Exception as error:  # the reader raises its own many kinds; each means the same here
         raise ValueError(f"{file.name} in {folder.name} is damaged or not a file of weights.") from error
 
 

@@ -11,10 +11,9 @@ matrix cut out for them.
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
+from training.weights import read_tensors
 from transformer.tokenizer import EOS
 
 FILE = "shortlists.safetensors"
@@ -28,10 +27,7 @@ def load_shortlists(folder: Path, words: int) -> dict[str, Tensor]:
     """
     if not (folder / FILE).is_file():
         return {}
-    try:
-        masks = load_file(folder / FILE)
-    except (SafetensorError, OSError):
-        raise ValueError(f"{folder.name}/{FILE} is damaged; copy it again or delete it.") from None
+    masks = read_tensors(folder / FILE)
     if any(one.shape != (words,) or one.dtype != torch.bool or not one[EOS] for one in masks.values()):
         raise ValueError(f"{folder.name}/{FILE} belongs to another vocabulary; make it again or delete it.")
     return {language: one.nonzero()[:, 0] for language, one in masks.items()}

@@ -86,7 +86,7 @@ function build() {
   const looks = fold('Attention of every head', '', 'decode-looks');
   parts.layerName = make('p', 'hint');
   looks.addEventListener('toggle', () => show());
-  parts.ownTitle = make('p', 'decode-strip-title', 'At the translation so far; struck cells are masked');
+  parts.ownTitle = make('p', 'decode-strip-title', 'At the translation so far; crossed-out cells are masked');
   parts.own = strips();
   parts.crossTitle = make('p', 'decode-strip-title', 'At the text');
   parts.cross = strips();
