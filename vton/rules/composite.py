@@ -269,8 +269,8 @@ def mirror_across(picture: np.ndarray, inside: np.ndarray, far: np.ndarray, reac
     # The way to an uneven outline jumps from pixel to pixel, and would tear what is reflected.
     source = at + 2 * cv2.GaussianBlur(inwards, (0, 0), reach / 6)
     share *= cv2.remap(inside.astype(np.float32), source, None, cv2.INTER_LINEAR)
-    mirrored = cv2.remap(picture, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return mirrored * share[..., None] + far * (1 - share[..., None])
+    mirror = cv2.remap(picture, source, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return mirror * share[..., None] + far * (1 - share[..., None])
 
 
 def _blur(picture: np.ndarray, inside: np.ndarray, sigma: float) -> np.ndarray:
