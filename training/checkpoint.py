@@ -53,6 +53,7 @@ def save_checkpoint(
 ) -> Path:
     """Writes everything that is needed to continue after update `step`; returns its folder.
 
+    generator_states: of the random generators, by name; extra: what else state.json holds, JSON values.
     Raises OSError when the disk is full; nothing half-written remains under a checkpoint's name.
     """
     checkpoints.mkdir(parents=True, exist_ok=True)

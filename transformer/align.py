@@ -38,7 +38,7 @@ def posterior(table: Tensor, src: Tensor, labels: Tensor) -> Tensor:
 def model_1(data: ParallelData, vocab_size: int, rounds: int = 3, limit: int = 150_000) -> Tensor:
     """p(target piece | source piece) by expectation maximisation, (V, V) fp16; row PAD is for no source word.
 
-    limit: number of pairs that are counted, spread evenly over the data.
+    rounds: of expectation and maximisation; limit: pairs that are counted, spread evenly over the data.
     """
     step = max(1, -(-len(data.pairs) // limit))
     part = ParallelData(data.pairs[::step])

@@ -58,7 +58,7 @@ def prepare(
     """Splits normalised pairs into train, val and test, and counts what was dropped and why.
 
     pairs: (source, target, ...); what follows the target, such as its language, is kept with the pair. val, test:
-    shares in [0, 0.5]. Raises `ValueError` if nothing is left to train on.
+    shares in [0, 0.5]; max_words, max_ratio: see `reason_to_drop`. Raises `ValueError` if nothing is left to train on.
     """
     if not (0 <= val <= 0.5 and 0 <= test <= 0.5):
         raise ValueError(f"The shares of val and test have to be in [0, 0.5]; got {val} and {test}.")

@@ -193,7 +193,10 @@ class BeamNode:
 
 
 def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | None = None) -> list[BeamNode]:
-    """The tree of a search: the root, then each step's 2K best continuations, best first."""
+    """The tree of a search: the root, then each step's 2K best continuations, best first.
+
+    trace: of one sentence, as `SearchOptions.trace` keeps it; prefix: what the outputs begin with, read before.
+    """
     prefix = prefix or Prefix([], 0.0)
     start = len(prefix.ids)
     nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob, "beam")]

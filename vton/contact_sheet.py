@@ -54,7 +54,10 @@ def thumbnail(path: Path, cell: tuple[int, int]) -> np.ndarray:
 def draw(
     table: list[Row], maps: tuple[str, ...] = DEFAULT_MAPS, cell: tuple[int, int] = (256, 192), title: str = ""
 ) -> np.ndarray:
-    """The sheet, (H, W, 3) uint8: the columns' names, then one row a pair; a row with an error shows it as text."""
+    """The sheet, (H, W, 3) uint8: the columns' names, then one row a pair; a row with an error shows it as text.
+
+    maps: names of the maps shown between garment and result; cell: (H, W) of a picture.
+    """
     names = ["Photo", "Garment", *(_heading(name) for name in maps), "Result"]
     gap, caption, top = 6, 20, 34 + (24 if title else 0)
     height, width = cell

@@ -326,7 +326,7 @@ def _size(key_value: KeyValue, length: int) -> CacheSize:
 def open_decoder(
     translator: Translator, source_ids: Sequence[int], intervention: Intervention | None = None, watch: bool = False
 ) -> OpenDecoder:
-    """A fresh decoder of one sentence. Raises `ValueError` if the intervention does not fit the model."""
+    """A decoder of one sentence; watch: it keeps its weights. Raises `ValueError` if the intervention does not fit."""
     model = translator.model
     src = torch.tensor([list(source_ids)], device=translator.device)
     only = translator.constraint([source_ids])
@@ -463,6 +463,7 @@ def decode_from(
 ) -> Continuation:
     """Searches for the best outputs that begin with `ids` (all of them, if it is empty), with a trace.
 
+    stand_ins: those of the `Sentence`.
     Raises `ValueError` if the beginning is too long or the intervention does not fit the model.
     """
     most = translator.longest(source_ids)
@@ -534,7 +535,7 @@ def logprob(
     finished: bool = True,
     intervention: Intervention | None = None,
 ) -> float:
-    """Log-probability (nats, eos included if finished) of an output, read step by step; None = nothing is changed."""
+    """Log-probability (nats) of an output, and of eos behind it if finished; intervention None: nothing is changed."""
     config = translator.model.config
     labels = [*ids, config.eos] if finished else list(ids)
     return read_prefix(open_decoder(translator, source_ids, intervention), labels, config.bos).logprob

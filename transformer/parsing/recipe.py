@@ -78,7 +78,9 @@ def load_splits(data: str | Path) -> tuple[list[Tree], list[Tree]]:
 
 
 def schedule(step: int, steps: int, rate: float, warmup: int, cooldown: int) -> float:
-    """The learning rate of update `step` of `steps`: a linear rise, a plateau, and a linear fall to 0 after the end."""
+    """The learning rate of update `step` of `steps`: a linear rise over `warmup` updates, a
+    plateau, and a linear fall over the last `cooldown`, to 0 after the end.
+    """
     return rate * min(1.0, step / warmup, (steps + 1 - step) / cooldown)
 
 
