@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from training.assets import assets_dir
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.translator import Translator
 
 HALVES = ("choosing", "card")
@@ -105,13 +106,13 @@ def holds(rule: str, source: str, output: str) -> bool:
     return True
 
 
-def answers(translator: Translator, items: Sequence[Item], beam: int = 4) -> list[Answer]:
+def answers(translator: Translator, items: Sequence[Item], options: SearchOptions = DEFAULTS) -> list[Answer]:
     """The translations of the items in the directions that the model has, in the items' order within each."""
     results = []
     for source, target in translator.pairs:
         own = [item for item in items if item.pair == f"{source}-{target}"]
         if own:
-            outputs = translator.translate([item.source for item in own], source, target, beam=beam)
+            outputs = translator.translate([item.source for item in own], source, target, options)
             results += [Answer(i, o.text, holds(i.rule, i.source, o.text)) for i, o in zip(own, outputs)]
     return results
 

@@ -138,14 +138,14 @@ def directions(translator: Translator, path: str, source: str | None, target: st
     return pairs
 
 
-def run_checklist(translator: Translator, name: str, half: str, beam: int, output: str | None) -> None:
+def run_checklist(translator: Translator, name: str, half: str, search: SearchOptions, output: str | None) -> None:
     """Prints the table of a model's checklist and stores it: at `output`, or beside the weights if all of it was asked.
 
     half: "all" or one of `checklist.HALVES`.
     """
     halves = checklist.HALVES if half == "all" else (half,)
     items = [item for item in checklist.read_items() if item.half in halves]
-    rows = checklist.summary(checklist.answers(translator, items, beam))
+    rows = checklist.summary(checklist.answers(translator, items, search))
     print(translator.name)
     for one in halves:
         print(checklist.table(rows, one), flush=True)
@@ -188,7 +188,7 @@ def main(argv: list[str] | None = None) -> int:
     translators = [Translator.from_pretrained(name, options.device) for name in options.model]
     if options.checklist:
         for name, translator in zip(options.model, translators):
-            run_checklist(translator, name, options.checklist, options.beam, options.output)
+            run_checklist(translator, name, options.checklist, search, options.output)
     for path in options.data:
         for translator in translators:
             for source, target in directions(translator, path, options.source, options.target):

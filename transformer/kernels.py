@@ -114,7 +114,7 @@ def has_int8() -> bool:
 
 @functools.cache
 def _overflows() -> bool:
-    """True where sums of two products of 8 bits do not fit (AVX2 without VNNI), so that inputs may have but 7 bits."""
+    """True where sums of two products of 8 bits do not fit (AVX2 without VNNI): inputs may have 7 bits at most."""
     return not torch.cpu._is_vnni_supported()
 
 

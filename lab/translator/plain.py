@@ -43,7 +43,7 @@ class Grammar:
     def read(cls, folder: Path = TABLES) -> Grammar:
         """The tables words.tsv (kind, tags, words with their forms) and rules.tsv (kind, weight, tree).
 
-        Raises `ValueError` for a line of other cells and a word without one of its forms.
+        Raises `ValueError` for a line with other cells and a word without one of its forms.
         """
         words = {
             kind: [dict(zip(tags.split(), word.split("/"), strict=True)) for word in entries.split(" ")]

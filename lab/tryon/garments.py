@@ -182,7 +182,7 @@ class MarkedGarments(Garments):
 
 
 def read_garments(folder: Path) -> list[GarmentPicture]:
-    """The pictures of a folder of garments that are learned."""
+    """The pictures of a folder of garments that training learns from."""
     return with_corrections(folder, with_openings(folder, read_folder(folder, names_of(folder, held_out=False))))
 
 

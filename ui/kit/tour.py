@@ -1,4 +1,4 @@
-"""A guided tour: short stops, each with a card of text, and the view that it speaks of open below."""
+"""A guided tour: short stops, each with a card of text, and below it the view that it explains."""
 
 import json
 from abc import ABC, abstractmethod

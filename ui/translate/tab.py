@@ -220,7 +220,7 @@ class TranslateTab(kit.View):
 
     @property
     def _turn_outputs(self) -> list:
-        """Outputs of what turns the languages round."""
+        """Outputs of the event that swaps the languages."""
         settings = self.settings
         return [settings.pair, settings.model, settings.alpha, self.source, self.target, self.status, self.turn]
 

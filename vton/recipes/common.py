@@ -59,7 +59,7 @@ class PictureRecipe(Recipe):
     validation: int = setting(32, "validation samples per evaluation")
 
     def check(self) -> None:
-        """Also refuses a schedule that there is not."""
+        """Also refuses an unknown schedule."""
         super().check()
         if self.schedule not in ("constant", "cosine"):
             raise ValueError(f"schedule must be 'constant' or 'cosine', but is '{self.schedule}'.")
