@@ -306,6 +306,20 @@ def test_pointing_at_a_word_lights_up_its_partners_in_the_boxes(visit):
     page.locator("#now", has_text=page.input_value("#target-text textarea")).wait_for()
 
 
+def test_a_text_that_is_pasted_is_kept_and_ends_an_old_error(visit):
+    page = visit()
+    page.fill("#source-text textarea", "東京タワー")
+    page.click("#translate-button")
+    page.locator("#translate-status [role=alert]").wait_for()
+    page.focus("#source-text textarea")
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text("It is pasted.")  # no key types it
+    page.locator("#translate-status [role=alert]").wait_for(state="detached")
+    page.wait_for_function("location.hash.includes('It+is+pasted.')")
+    page.reload()
+    page.wait_for_function("document.querySelector('#source-text textarea')?.value === 'It is pasted.'")
+
+
 def test_it_opens_with_something_finished_and_comes_back_after_a_reload(visit):
     page = visit()
     assert page.input_value("#source-text textarea").startswith("The animal didn't cross the street")

@@ -85,3 +85,9 @@ new MutationObserver(() => {
   attributeFilter: ['aria-selected', 'aria-pressed', 'disabled'],
 });
 all();
+
+// The page's library hears of a text only from keys that type a sign, and before it stands there. So what is pasted, dropped,
+// deleted or composed, as Korean is, is told as a key as well: old errors go, and the address keeps the text.
+document.addEventListener('input', ({ target }) => {
+  if (target.matches?.('[data-testid=textbox]')) target.dispatchEvent(new KeyboardEvent('keypress', { bubbles: true }));
+});
