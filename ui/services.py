@@ -110,7 +110,7 @@ class Services:
 
     translation_model, tryon_model: the defaults, each the name of a shipped model or a folder; device: "auto", "cpu",
     "cuda" or "mps"; runs: folder of the training runs; local: the page serves its operator alone, so visitors may name
-    folders and models of the Hub; released: name -> folder with the released VITON-HD checkpoints; training: what
+    folders and models of the Hub; releases: name -> folder with the released VITON-HD checkpoints; training: what
     visitors may start, None = nothing.
     """
 

@@ -192,7 +192,7 @@ def stream_again(services: Services, result: Any, options: dict[str, Any], model
 
 
 class Variant(NamedTuple):
-    """One picture of a comparison. against: its difference from the first one, None for the first itself; warped: its
+    """One picture of a comparison. against: its difference from the first one, None for the first itself; warp: its
     figures, where warps alone are compared.
     """
 
