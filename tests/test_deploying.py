@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from lab.checks import image
-from lab.checks.image import ignored, instructions, lay_out, of_kind, tracked
+from lab.checks.image import git_files, instructions, lay_out, leaves_out, of_kind
 from training import assets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,15 +45,21 @@ def test_the_image_has_a_user_of_its_own_its_weights_and_a_health_check():
     assert json.loads(command)[:2] == ["python", "app.py"] and "0.0.0.0" in json.loads(command)
     for name in assets.list_models():
         for file in assets.model_dir(name).rglob("*"):
-            assert not ignored(file.relative_to(ROOT)), file
-    carried = [name for name in tracked() if not ignored(name)]
+            assert not leaves_out(file.relative_to(ROOT)), file
+    carried = [name for name in git_files() if not leaves_out(name)]
     assert {"app.py", "requirements.txt", "vton/data/pack.py", "ui/theme.py"} <= set(carried)
     assert not any(name.startswith(("tests/", ".git/", "runs/")) for name in carried)
-    assert ignored("vton/data/__pycache__/pack.pyc") and ignored(".git/config") and ignored("runs/one/recipe.json")
+    assert (
+        leaves_out("vton/data/__pycache__/pack.pyc")
+        and leaves_out(".git/config")
+        and leaves_out("runs/one/recipe.json")
+    )
 
 
 def test_the_recipe_is_followed_step_by_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(image, "tracked", lambda: ["app.py", "requirements.txt", "tests/conftest.py", ".dockerignore"])
+    monkeypatch.setattr(
+        image, "git_files", lambda: ["app.py", "requirements.txt", "tests/conftest.py", ".dockerignore"]
+    )
     steps = []
 
     class Watched(image.Image):
@@ -104,7 +110,7 @@ def test_the_image_s_command_serves_the_page_as_its_user(tmp_path, served, free_
     app, home = tmp_path / "app", tmp_path / "home"
     for folder in (app, home, app / "runs"):
         folder.mkdir()
-    lay_out([name for name in tracked() if not ignored(name)], app)
+    lay_out([name for name in git_files() if not leaves_out(name)], app)
     user = as_nobody()
     if user:
         os.chown(home, NOBODY, NOBODY)
@@ -179,7 +185,7 @@ def test_a_space_needs_nothing_but_what_its_card_and_lists_name(tmp_path, served
     space, guard = tmp_path / "space", tmp_path / "guard"
     guard.mkdir()
     (guard / "sitecustomize.py").write_text(GUARD)
-    lay_out([name for name in tracked() if not name.startswith(("tests/", "benchmarks/", "docs/", ".ci/"))], space)
+    lay_out([name for name in git_files() if not name.startswith(("tests/", "benchmarks/", "docs/", ".ci/"))], space)
     card = dict(re.findall(r"^(\w+): (.+)$", (space / "README.md").read_text().split("---\n")[1], re.MULTILINE))
     assert card["sdk"] == "gradio"
     assert Version(card["python_version"].strip('"')) in Requirement(f"x{python_bounds()}").specifier

@@ -37,7 +37,7 @@ def _scripts(view: str) -> tuple[str, str]:
 
 
 def document(attention: Attention, kind: str, view: str, layer: int = 0, head: int | None = None) -> str:
-    """A whole HTML document with bertviz's view of one kind of attention; it asks no other address for anything.
+    """A whole HTML document with bertviz's view of one kind of attention; it loads nothing from any other address.
 
     view: "head" (all layers in a list, this one shown first) or "model" (all layers and heads at once); layer from 0;
     head: the one that the head view shows at first, None for all.
