@@ -50,7 +50,7 @@ Value = TypeVar("Value")
 class LRUCache(Generic[Value]):
     """Values made at first use, one at a time; the `size` last used ones are kept. A failed attempt is tried again."""
 
-    def __init__(self, make: Callable[[str], Value], size: int):
+    def __init__(self, make: Callable[[str], Value], size: int) -> None:
         self._make, self._size = make, size
         self._lock = threading.Lock()
         self._values: OrderedDict[str, Value] = OrderedDict()
@@ -123,7 +123,7 @@ class Services:
         local: bool = False,
         releases: Mapping[str, Path] | None = None,
         training: Limits | None = Limits(),
-    ):
+    ) -> None:
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
         self.releases, self.training = dict(releases or {}), training
