@@ -16,6 +16,7 @@ from ui import page
 from ui.services import Services
 from ui.translate import parse
 from ui.translate.view import CurrentTranslation
+from ui.translate.words import plain
 
 TEXT = 'The <b>cell</b> & "its" wall divide.'
 
@@ -122,6 +123,12 @@ def test_what_cannot_be_parsed_is_one_sentence(services, monkeypatch, text, beam
     with pytest.raises(ValueError, match=says) as error:
         parse.parse_text(services, text, beam, 0.3)
     assert "\n" not in str(error.value)
+
+
+def test_a_leaf_is_a_word_and_not_a_piece_that_goes_on_with_one(parser):
+    look = current(parser)
+    leaves = [plain(token) for token in look.attention.target_tokens if not token.startswith(("(", ")", "<"))]
+    assert leaves == look.translation.sentences[0].words
 
 
 def test_without_weights_it_says_so(services, monkeypatch):

@@ -228,8 +228,8 @@ class Parser(Translator):
         return self.with_words(labels, sentence.words) if isinstance(sentence, SentenceParse) else labels
 
     def with_words(self, labels: Sequence[str], words: Sequence[str]) -> list[str]:
-        """Labels of a tree's tokens with the words in place of XX."""
-        remaining = iter(words)
+        """Labels of a tree's tokens with the words in place of XX, marked as pieces that open a word."""
+        remaining = (f"▁{word}" for word in words)
         return [next(remaining, label) if label == TAG else label for label in labels]
 
 
