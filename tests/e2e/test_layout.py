@@ -154,3 +154,16 @@ def test_no_word_is_broken_in_the_columns_of_a_card(visit, width):
         lines = cell.evaluate("node => { const range = new Range(); range.selectNodeContents(node); "
                               "return new Set([...range.getClientRects()].map(box => box.top)).size; }")  # fmt: skip
         assert lines <= len(word.split()), word
+
+
+@pytest.mark.parametrize("button, answers", [("Print the questions", 0), ("Print with answers", 10)])
+def test_a_printed_lesson_is_the_lesson_alone(visit, button, answers):
+    page = visit()
+    page.get_by_role("tab", name="Lessons").click()
+    page.evaluate("() => { window.print = () => {}; }")  # no dialog, and no end of it
+    page.get_by_role("button", name=button).click()
+    page.emulate_media(media="print")
+    assert page.locator(".lesson-stop:visible").count() == 10
+    assert page.locator(".lesson-stop details:visible").count() == answers
+    for what in ("#masthead", "#pages > .tab-wrapper", ".lesson-buttons", "footer"):
+        assert page.locator(what).first.is_hidden(), what
