@@ -237,6 +237,9 @@ def test_samples_walk_and_opinion(tmp_path, shipped):
     event.side = 999
     assert "did not arrive whole" in view.ask("digits", event)[view.opinion]
     assert "networks are gone" in view.sample("run:nothing", 0, 8, None, "")[view.note]
+    early = view.sample(None, 3, 8, None, "")  # as the tour asks, before the list of networks is there
+    np.testing.assert_array_equal(early[view.sheet], first)
+    assert early[view.note] == ""
 
 
 def test_a_local_page_compares_with_the_digits_of_its_run(tmp_path, shipped, monkeypatch):

@@ -70,11 +70,11 @@ class DigitModels:
         self._digits = LRUCache(self._read, 2)
 
     def pair(self, key: str | None, step: int | None = None) -> Pair:
-        """The networks of a key, at a checkpoint of its run. Raises ValueError with one sentence."""
+        """Networks of a key (None: the first), at a checkpoint of its run. Raises ValueError with one sentence."""
         keys = [name for _, name in choices(self.services)]
         if not keys:
             raise ValueError(NO_WEIGHTS)
-        if key not in keys:
+        if (key := key or keys[0]) not in keys:
             raise ValueError("These networks are gone; choose others from the list.")
         return self._pairs(key if key == OWN or step is None else f"{key}@{int(step)}")
 
