@@ -17,7 +17,7 @@ let touched = false, // the visitor has chosen something since
 window.addEventListener('wheel', () => {
   wheeled = true;
 });
-const wanted = document.documentElement.dataset; // its step: of the decoding that is to come (translate/decoding.js)
+const page = document.documentElement.dataset; // its step: of the decoding that is to come (translate/decoding.js)
 function choose(where, id, tries = 600, lasted = 0) {
   const button = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
     selected = button?.getAttribute('aria-selected') === 'true';
@@ -34,7 +34,7 @@ for (const kind of ['pointerdown', 'keydown'])
     kind,
     () => {
       touched = true;
-      wanted.step = '';
+      page.step = '';
     },
     true,
   );
@@ -66,7 +66,7 @@ function keep() {
 function go(arriving) {
   const query = new URLSearchParams(location.hash.slice(1)),
     tab = tabOf(query) || (arriving && sessionStorage.getItem(TAB)) || '';
-  wanted.step = (query.get('view') === 'decoding' && query.get('step')) || '';
+  page.step = (query.get('view') === 'decoding' && query.get('step')) || '';
   if (!tab) return;
   touched = wheeled = false;
   const view = tab !== 'translate' && VIEWS[tab] && query.get('view'); // the server opens a view of Translate

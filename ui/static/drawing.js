@@ -1,21 +1,21 @@
 // What the page's scripts share: making elements, and when to draw again. Tokens enter as text, never as markup.
 const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const out = document.createElement(name);
+  if (className) out.className = className;
+  if (text !== undefined) out.textContent = text;
+  return out;
 };
 // An element whose words are the visitor's or the model's, so that no other language of the page reaches them.
-const verbatim = (made) => {
-  made.setAttribute('translate', 'no');
-  return made;
+const verbatim = (node) => {
+  node.setAttribute('translate', 'no');
+  return node;
 };
 const SVG = 'http://www.w3.org/2000/svg';
 const node = (name, attributes, text) => {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const out = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) out.setAttribute(key, value);
+  if (text !== undefined) out.textContent = text;
+  return out;
 };
 // A word piece without the vocabulary's marks, as `plain` of ui/translate/words.py writes it.
 const MARKS = { '<s>': '(start)', '</s>': '(end)', '<pad>': '(padding)' };
@@ -51,10 +51,10 @@ const spoken = (text) => window.atelierLanguage?.words(text) ?? text;
 const onLanguage = (draw) => document.addEventListener('atelier-language', draw);
 // Draw again when the element gets another width.
 const onWidth = (element, draw) => {
-  let drawn = 0;
+  let width = 0;
   new ResizeObserver(() => {
-    if (Math.abs(element.clientWidth - drawn) > 2) {
-      drawn = element.clientWidth;
+    if (Math.abs(element.clientWidth - width) > 2) {
+      width = element.clientWidth;
       draw();
     }
   }).observe(element);

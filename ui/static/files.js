@@ -32,10 +32,10 @@ document.addEventListener(
     if (!source || !(name.split('.').pop() in TYPES) || document.documentElement.lang === 'en') return;
     event.preventDefault();
     event.stopPropagation();
-    const made = document.createElement('a');
-    made.href = URL.createObjectURL(await (source === link ? spokenFile(link) : picture(source)));
-    made.download = link.download;
-    made.click();
+    const anchor = document.createElement('a');
+    anchor.href = URL.createObjectURL(await (source === link ? spokenFile(link) : picture(source)));
+    anchor.download = link.download;
+    anchor.click();
   },
   true,
 );

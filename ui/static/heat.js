@@ -80,17 +80,17 @@ function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className 
     for (let r = 1; r < R; r += 1) lines += `M${left} ${top + r * high}h${box.width}`;
     svg.append(node('path', { d: lines, class: 'heat-lines' }));
   }
-  let struck = '';
+  let strokes = '';
   for (let i = 0; i < R * C; i += 1) {
     const x = left + (i % C) * cell,
       y = top + Math.floor(i / C) * high;
-    if (Number.isNaN(numbers[i])) struck += `M${x + 2} ${y + high - 3}L${x + cell - 2} ${y + 3}`;
+    if (Number.isNaN(numbers[i])) strokes += `M${x + 2} ${y + high - 3}L${x + cell - 2} ${y + 3}`;
     else if (Math.min(cell, high) >= NUMBERED && numbers[i] >= Math.max(0.005, threshold || 0)) {
       const place = { x: x + cell / 2, y: y + high / 2 + digits / 3, 'text-anchor': 'middle', 'font-size': digits };
       text({ ...place, class: 'heat-number', fill: ink(tone(i)) }, [numbers[i].toFixed(2).replace(/^0/, '')]);
     }
   }
-  if (struck) svg.append(node('path', { d: struck, class: 'heat-struck' }));
+  if (strokes) svg.append(node('path', { d: strokes, class: 'heat-struck' }));
   svg.append(node('rect', { ...box, class: 'heat-frame' }));
   const frame = (className) => {
     const mark = node('rect', { width: cell, height: high, class: className, visibility: 'hidden' });

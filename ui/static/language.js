@@ -62,7 +62,7 @@ function pattern(key, value) {
 function finder(words) {
   const exact = new Map(Object.entries(words)),
     byEnds = new Map(), // the first two signs, or else the last two behind a blank, -> patterns
-    found = new Map();
+    answers = new Map();
   for (const [key, value] of exact) {
     if (!/\{!?\}/.test(key)) continue;
     const one = pattern(key, value),
@@ -142,14 +142,14 @@ function finder(words) {
     if (direct !== undefined || depth > DEPTH || text.length > LONGEST) return direct ?? null;
     if (!inWords(text)) return depth || !isLarge(text) ? null : numbers(text);
     const known = `${depth}${text}`;
-    if (!found.has(known)) {
-      if (found.size > 5000) found.clear();
-      found.set(
+    if (!answers.has(known)) {
+      if (answers.size > 5000) answers.clear();
+      answers.set(
         known,
         byPattern(text, depth) ?? (text.includes('<') ? null : (asBeginning(text, depth) ?? piecewise(text, depth))),
       );
     }
-    return found.get(known);
+    return answers.get(known);
   }
   return find;
 }
@@ -160,11 +160,11 @@ const translation = (original) => {
   const key = squeeze(original);
   return key && table ? table(key) : null;
 };
-const kept = (record, now) => (record && now === record.shown ? record.original : now);
+const originalOf = (record, now) => (record && now === record.shown ? record.original : now);
 const dressed = (original, words) => `${original.match(/^\s*/)[0]}${words}${original.match(/\s*$/)[0]}`;
 
 function text(node, act) {
-  const original = kept(originals.get(node), node.nodeValue);
+  const original = originalOf(originals.get(node), node.nodeValue);
   if (!inWords(original) && !isLarge(original)) return;
   const show = (words) => {
     const next = words === null ? original : dressed(original, words);
@@ -180,7 +180,7 @@ function attributes(element, act) {
     const now = element.getAttribute(name);
     if (!now) continue;
     const all = originals.get(element) || {},
-      original = kept(all[name], now);
+      original = originalOf(all[name], now);
     if (!inWords(original)) continue;
     const show = (words) => {
       if (words === null && now === original) return;
@@ -224,7 +224,8 @@ const plain = (text) => text.replaceAll('&lt;', '<').replaceAll('&amp;', '&');
 function markup(nodes) {
   let all = '';
   for (const node of nodes) {
-    if (node.nodeType === Node.TEXT_NODE && node.nodeValue) all += marked(kept(originals.get(node), node.nodeValue));
+    if (node.nodeType === Node.TEXT_NODE && node.nodeValue)
+      all += marked(originalOf(originals.get(node), node.nodeValue));
     else if (node.nodeType === Node.ELEMENT_NODE && isInline(node)) {
       const tag = node.nodeName.toLowerCase(),
         inside = node.matches(UNTOUCHED) ? VISITORS + marked(node.textContent) + VISITORS : markup(node.childNodes);
@@ -302,7 +303,7 @@ const apply = (words, _, show) => {
 };
 
 const isMark = (node) =>
-  node.parentElement?.matches('[translate=no]') && MARK.test(kept(originals.get(node), node.nodeValue));
+  node.parentElement?.matches('[translate=no]') && MARK.test(originalOf(originals.get(node), node.nodeValue));
 
 function walk(node, act) {
   if (node.nodeType === Node.TEXT_NODE) text(node, act);
@@ -321,12 +322,12 @@ function walk(node, act) {
 
 // The outermost element that is a paragraph with the node in it, else the node.
 function around(node) {
-  let found = node;
+  let block = node;
   for (let at = node; at.parentElement && (at.nodeType === Node.TEXT_NODE || INLINE.has(at.nodeName)); ) {
     at = at.parentElement;
-    if (paragraphs.has(at) || isMixed(at)) found = at;
+    if (paragraphs.has(at) || isMixed(at)) block = at;
   }
-  return found;
+  return block;
 }
 
 function collect(records) {
@@ -361,16 +362,16 @@ function press() {
   }
 }
 
-async function speak(wanted) {
-  language = wanted;
-  document.documentElement.lang = wanted;
-  let found = CARRIED?.words ?? null;
-  if (wanted !== 'en' && !found) {
-    const answer = await fetch(`words/${wanted}.json`).catch(() => null);
-    found = answer?.ok ? await answer.json() : null;
-    if (language !== wanted) return; // another choice has come meanwhile
+async function speak(code) {
+  language = code;
+  document.documentElement.lang = code;
+  let dictionary = CARRIED?.words ?? null;
+  if (code !== 'en' && !dictionary) {
+    const answer = await fetch(`words/${code}.json`).catch(() => null);
+    dictionary = answer?.ok ? await answer.json() : null;
+    if (language !== code) return; // another choice has come meanwhile
   }
-  words = found;
+  words = dictionary;
   table = words && finder(words);
   observer.disconnect();
   walk(document.body, apply);
@@ -418,14 +419,14 @@ function missing(root, visible = false) {
 }
 
 document.addEventListener('click', ({ target }) => {
-  const wanted = target.closest?.('[data-language]')?.dataset.language;
-  if (!wanted || wanted === language) return;
-  localStorage.setItem(CHOICE, wanted);
-  speak(wanted);
+  const code = target.closest?.('[data-language]')?.dataset.language;
+  if (!code || code === language) return;
+  localStorage.setItem(CHOICE, code);
+  speak(code);
 });
 const wishes = (CARRIED ? [CARRIED.language] : [localStorage.getItem(CHOICE), ...navigator.languages]).map((one) =>
     `${one}`.slice(0, 2).toLowerCase(),
   ),
-  wanted = wishes.find((one) => LANGUAGES.includes(one)) || 'en';
-if (wanted !== 'en') speak(wanted);
+  code = wishes.find((one) => LANGUAGES.includes(one)) || 'en';
+if (code !== 'en') speak(code);
 window.atelierLanguage = { missing, translate, words: translation };

@@ -30,14 +30,14 @@ function ranking() {
       (one.text || '(nothing)') + (one.finished ? '' : ' … (cut at the length limit)'),
     );
     words.dir = 'auto';
-    const moved = one.place - rank;
+    const rise = one.place - rank;
     row.append(
       make('td', '', String(rank + 1)),
       words,
       make('td', '', one.logprob.toFixed(3)),
       make('td', '', String(one.length)),
       make('td', '', one.score.toFixed(3)),
-      make('td', 'rank-moved', moved > 0 ? `▲ ${moved}` : moved < 0 ? `▼ ${-moved}` : '–'),
+      make('td', 'rank-moved', rise > 0 ? `▲ ${rise}` : rise < 0 ? `▼ ${-rise}` : '–'),
     );
     parts.ranking.append(row);
   });
@@ -80,7 +80,7 @@ function tree() {
   const lines = node('g', {}),
     dots = node('g', {});
   svg.append(lines, dots);
-  const drawn = new Map();
+  const elements = new Map();
   for (const [i, [x, y]] of place) {
     const state = value.state[i],
       parent = place.get(value.parent[i]);
@@ -125,9 +125,9 @@ function tree() {
       });
     }
     dots.append(group);
-    drawn.set(i, [group, line]);
+    elements.set(i, [group, line]);
   }
-  Object.assign(parts, { column, drawn, wide });
+  Object.assign(parts, { column, elements, wide });
   parts.scroll.replaceChildren(svg);
   mark();
 }
@@ -141,7 +141,7 @@ function mark() {
     if (value.step[i] !== at || value.state[i] === 'pruned') continue;
     for (let j = i; j >= 0 && !alive.has(j); j = value.parent[j]) alive.add(j);
   }
-  for (const [i, [group, line]] of parts.drawn) {
+  for (const [i, [group, line]] of parts.elements) {
     group.classList.toggle('alive', alive.has(i));
     group.classList.toggle('later', value.step[i] > at);
     if (line) {
@@ -213,7 +213,7 @@ function draw() {
 
 document.addEventListener('atelier-step', (event) => {
   step = event.detail;
-  if (!parts?.drawn) return;
+  if (!parts?.elements) return;
   const end = data.step[data.step.length - 1];
   if ((step < first + 2 && first > data.step[0]) || (step > last - 2 && last < end)) tree();
   else mark();

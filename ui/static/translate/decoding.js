@@ -226,8 +226,14 @@ function show() {
     parts.layerName.textContent = `Layer ${props.attention.layer + 1}, while “${plain(data.chosen[t])}” is chosen. Point at a cell to read its weight.`;
     const table = (columns, weight) =>
       names.flatMap((_, h) => Array.from({ length: columns }, (_, c) => weight(h, t, c)));
-    const seen = (h, t, c) => (data.mask[t][c] === '1' ? own(h, t, c) : Number.NaN);
-    paint(parts.own, data.read, names, table(data.read.length, seen), 'Attention at the translation so far, by head');
+    const visible = (h, t, c) => (data.mask[t][c] === '1' ? own(h, t, c) : Number.NaN);
+    paint(
+      parts.own,
+      data.read,
+      names,
+      table(data.read.length, visible),
+      'Attention at the translation so far, by head',
+    );
     paint(parts.cross, data.source, names, table(data.source.length, cross), 'Attention at the text, by head');
   }
   document.dispatchEvent(new CustomEvent('atelier-step', { detail: t + 1 }));
@@ -242,16 +248,16 @@ element.addEventListener('keydown', (event) => {
 });
 document.addEventListener('atelier-go', (event) => go(event.detail - 1));
 // The address may name a step: what comes begins there until somebody does something (address.js), later at its beginning.
-const wanted = () => Math.max(0, (Number(document.documentElement.dataset.step) || 1) - 1);
+const stepInAddress = () => Math.max(0, (Number(document.documentElement.dataset.step) || 1) - 1);
 watch('value', () => {
-  step = wanted();
+  step = stepInAddress();
   build();
 });
 window.addEventListener('hashchange', () => {
-  if (document.documentElement.dataset.step) go(wanted());
+  if (document.documentElement.dataset.step) go(stepInAddress());
 });
 watch('attention', unpack);
 onWidth(element, show);
 onTheme(show);
-step = wanted();
+step = stepInAddress();
 build();

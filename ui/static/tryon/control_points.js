@@ -237,10 +237,10 @@ function send() {
 }
 
 function buttons() {
-  const moved = !same(points, current.start),
+  const differs = !same(points, current.start),
     apply = element.querySelector('.apply');
-  steps.show(moved);
-  if (apply) apply.disabled = !moved;
+  steps.show(differs);
+  if (apply) apply.disabled = !differs;
 }
 
 function draw() {

@@ -73,8 +73,8 @@ function draw() {
   const below = make('div', 'earlier-below');
   below.append(stays, forget);
   host.append(make('h3', '', 'My earlier pictures'), strip);
-  const shown = list.find((one) => one.id === open);
-  if (shown) host.append(large(shown));
+  const entry = list.find((one) => one.id === open);
+  if (entry) host.append(large(entry));
   host.append(below, make('p', 'hint', 'The last twelve, small, in your browser alone.'));
 }
 
