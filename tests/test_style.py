@@ -1,6 +1,7 @@
 """Names say what a thing is: nouns and verbs of the field, and no participle that says only what was done to it."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,23 @@ def test_names_are_nouns_and_verbs_of_the_field(package):
     modules = {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
     vague = [(module, name, line) for module, source in modules.items() for name, line in vague_names(source)]
     assert modules and not [place for place in vague if place[:2] not in EXCEPTIONS]
+
+
+def script_names(source: str) -> list[str]:
+    """The names that a script declares, and hold a word of `VAGUE`."""
+    names = re.findall(r"(?:\b(?:const|let|var|function)\s+|^\s+)([A-Za-z]\w*)(?=\s*(?:=(?![=>])|\())", source, re.M)
+    return [name for name in names if VAGUE & set(re.sub(r"([A-Z])", r"_\1", name).lower().split("_"))]
+
+
+def test_scripts_too_name_things_by_what_they_are():
+    scripts = sorted((ROOT / "ui" / "static").rglob("*.js"))
+    vague = [(file.name, name) for file in scripts for name in script_names(file.read_text(encoding="utf-8"))]
+    assert scripts and vague == []
+    assert script_names("const shown = 1;\n  made = 2;\nfunction takenAway(given) {}\nshow(made === 3);") == [
+        "shown",
+        "made",
+        "takenAway",
+    ]
 
 
 def test_no_exception_is_left_over():

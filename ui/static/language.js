@@ -31,7 +31,7 @@ let language = 'en',
 const originals = new WeakMap(), // text node -> { original, shown }; element -> { attribute: { original, shown } }
   paragraphs = new WeakMap(), // element -> { original, shown, words }, lists of child nodes and a translation
   choices = new WeakMap(), // input of a list of choices -> { original, shown }
-  changed = new Set(),
+  pending = new Set(),
   relabelled = new Set(),
   observer = new MutationObserver(collect);
 const squeeze = (text) => text.trim().replace(/\s+/g, ' ');
@@ -161,13 +161,13 @@ const translation = (original) => {
   return key && table ? table(key) : null;
 };
 const originalOf = (record, now) => (record && now === record.shown ? record.original : now);
-const dressed = (original, words) => `${original.match(/^\s*/)[0]}${words}${original.match(/\s*$/)[0]}`;
+const withBlanks = (original, words) => `${original.match(/^\s*/)[0]}${words}${original.match(/\s*$/)[0]}`;
 
 function text(node, act) {
   const original = originalOf(originals.get(node), node.nodeValue);
   if (!inWords(original) && !isLarge(original)) return;
   const show = (words) => {
-    const next = words === null ? original : dressed(original, words);
+    const next = words === null ? original : withBlanks(original, words);
     if (words === null) originals.delete(node);
     else originals.set(node, { original, shown: next });
     if (node.nodeValue !== next) node.nodeValue = next;
@@ -216,7 +216,7 @@ function choice(input, act) {
 
 // -- paragraphs of text and simple tags ---------------------------------------------------------------------------------
 
-const marked = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const escapeMarkup = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 const plain = (text) => text.replaceAll('&lt;', '<').replaceAll('&amp;', '&');
 
 // The markup of nodes without attributes; null where they are more than text and simple tags. Comments and empty texts are
@@ -225,10 +225,12 @@ function markup(nodes) {
   let all = '';
   for (const node of nodes) {
     if (node.nodeType === Node.TEXT_NODE && node.nodeValue)
-      all += marked(originalOf(originals.get(node), node.nodeValue));
+      all += escapeMarkup(originalOf(originals.get(node), node.nodeValue));
     else if (node.nodeType === Node.ELEMENT_NODE && isInline(node)) {
       const tag = node.nodeName.toLowerCase(),
-        inside = node.matches(UNTOUCHED) ? VISITORS + marked(node.textContent) + VISITORS : markup(node.childNodes);
+        inside = node.matches(UNTOUCHED)
+          ? VISITORS + escapeMarkup(node.textContent) + VISITORS
+          : markup(node.childNodes);
       if (inside === null) return null;
       all += tag === 'br' ? '<br>' : `<${tag}>${inside}</${tag}>`;
     } else return null;
@@ -249,10 +251,10 @@ function nodesOf(words, originalNodes) {
     else {
       const from = inside.find((one) => one.localName === name),
         isOwn = from?.matches(UNTOUCHED),
-        made = from?.cloneNode(isOwn) || document.createElement(name);
+        copy = from?.cloneNode(isOwn) || document.createElement(name);
       inside = inside.filter((one) => (isOwn ? !from.contains(one) : one !== from));
-      open.at(-1).append(made);
-      if (name !== 'br') open.push(isOwn ? document.createElement(name) : made);
+      open.at(-1).append(copy);
+      if (name !== 'br') open.push(isOwn ? document.createElement(name) : copy);
     }
   }
   return [...open[0].childNodes];
@@ -333,7 +335,7 @@ function around(node) {
 function collect(records) {
   for (const { type, target, addedNodes } of records) {
     if (type === 'attributes') relabelled.add(target);
-    else for (const node of type === 'childList' ? addedNodes : [target]) changed.add(node);
+    else for (const node of type === 'childList' ? addedNodes : [target]) pending.add(node);
   }
   if (!due) due = requestAnimationFrame(update);
 }
@@ -346,10 +348,10 @@ const isBelow = (node, all) => {
 
 function update() {
   due = 0;
-  const all = new Set([...changed].filter(isOurs).map(around));
+  const all = new Set([...pending].filter(isOurs).map(around));
   for (const one of all) if (!isBelow(one, all)) walk(one, apply);
   for (const one of relabelled) if (isOurs(one) && !one.matches(UNTOUCHED)) attributes(one, apply);
-  changed.clear();
+  pending.clear();
   relabelled.clear();
   press();
   observer.takeRecords(); // these are our own

@@ -172,20 +172,20 @@ function show() {
   data.top[t].forEach(([token, probability, id, allowed]) => {
     const item = make('li'),
       button = make('button', 'top-token'),
-      chosen = token === data.chosen[t];
+      isChoice = token === data.chosen[t];
     button.type = 'button';
-    button.disabled = chosen || !allowed;
-    button.classList.toggle('chosen', chosen);
+    button.disabled = isChoice || !allowed;
+    button.classList.toggle('chosen', isChoice);
     button.setAttribute(
       'aria-label',
-      `${plain(token)}, ${percent(probability)}${chosen ? ', chosen' : ', go on with it'}`,
+      `${plain(token)}, ${percent(probability)}${isChoice ? ', chosen' : ', go on with it'}`,
     );
     const track = make('span', 'top-track'),
       fill = make('span', 'top-fill');
     fill.style.width = `${100 * probability}%`;
     track.append(fill);
     button.append(
-      verbatim(make('span', 'top-name', (chosen ? '✓ ' : '') + plain(token))),
+      verbatim(make('span', 'top-name', (isChoice ? '✓ ' : '') + plain(token))),
       track,
       make('span', 'top-number', percent(probability)),
     );

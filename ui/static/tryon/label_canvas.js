@@ -128,7 +128,7 @@ function flood(x, y) {
   }
 }
 
-function changed() {
+function onChange() {
   render();
   shares();
   const apply = element.querySelector('.apply'),
@@ -139,7 +139,7 @@ function changed() {
 
 // A stroke is at its end: the result beside the map follows.
 function edited() {
-  changed();
+  onChange();
   clearTimeout(timer);
   outdateBeside('The result with this map is being painted …');
   timer = setTimeout(() => props.value?.paint && trigger('preview', payload()), PAUSE);
@@ -350,7 +350,7 @@ function draw() {
     body.append(beside);
   }
   render();
-  if (labels) changed();
+  if (labels) onChange();
 }
 
 watch('value', draw);
