@@ -618,7 +618,8 @@ def test_a_bag_that_is_carried_stays_before_the_new_garment_and_a_speck_of_one_d
     cloth = final_picture.layers(result).cloth
     y, x = (int(v.mean()) for v in np.nonzero(cloth))
     bag, speck = np.zeros((2, *cloth.shape), bool)
-    bag[y - 20 : y + 20, x - 15 : x + 15], speck[y - 40 : y - 36, x : x + 4] = True, True
+    side = int((0.9e-3 * cloth.size) ** 0.5)
+    bag[y - 20 : y + 20, x - 15 : x + 15], speck[y - 24 - side : y - 24, x : x + side] = True, True
     assert cloth[bag | speck].all()
     parse = np.where(bag | speck, np.uint8(labels.CARRIED_LIP), result.parse)
     person = np.where((bag | speck)[..., None], np.uint8((255, 0, 255)), result.person)

@@ -24,7 +24,8 @@ from vton.rules import composite, neckline, opacity
 from vton.warps import grid_of
 
 LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with less in sight they cannot be continued
-SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand or bag, single fingers have twice that
+SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
+SPECK = 1e-3  # of the picture; likewise for bags: what the parser took for one on 13 studio people was half as large
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
 # Of its outline a piece of the old collar has so much beside the wall if it lies behind hair or before skin.
@@ -101,13 +102,13 @@ def hands(r: TryOnResult) -> np.ndarray:
 @once
 def bags(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, bags and whatever else the person carries, as photographed, likewise."""
-    return _without_scraps(r.parse == labels.CARRIED_LIP)
+    return _without_scraps(r.parse == labels.CARRIED_LIP, SPECK)
 
 
-def _without_scraps(part: np.ndarray) -> np.ndarray:
-    """A part (H, W) bool without its pieces smaller than SCRAP."""
+def _without_scraps(part: np.ndarray, least: float = SCRAP) -> np.ndarray:
+    """A part (H, W) bool without its pieces smaller than this share of the picture."""
     _, pieces = cv2.connectedComponents(part.astype(np.uint8))
-    return part & (np.bincount(pieces.ravel())[pieces] >= SCRAP * part.size)
+    return part & (np.bincount(pieces.ravel())[pieces] >= least * part.size)
 
 
 @once
