@@ -431,11 +431,17 @@ class Translator:
         def is_common(word: str) -> bool:  # a vocabulary begins with what is most frequent
             return is_word(word) and self.tokenizer.encode(word)[0] < len(self.tokenizer) / COMMON
 
-        text = sentence if "casing" in without else usual_case(sentence, source, self.piece_count, is_common)
+        text = sentence
+        if "casing" not in without:
+            text = self.known_case(usual_case(sentence, source, self.piece_count, is_common))
         without_capitals = text != sentence and sentence in (sentence.upper(), sentence.lower())
         if "spelling" in without:
             return text
         return mend(respell(text, source, not without_capitals), self.piece_count, is_word)
+
+    def known_case(self, text: str) -> str:
+        """A text whose capitals that the vocabulary lacks are small where it has these, as the œ of "Œuf"."""
+        return "".join(c.lower() if self.piece_count(c) == math.inf > self.piece_count(c.lower()) else c for c in text)
 
     def piece_count(self, word: str) -> float:
         """In how many pieces the vocabulary writes a word; infinite if it cannot."""

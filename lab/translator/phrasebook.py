@@ -26,7 +26,8 @@ from training.command import one_sentence
 from transformer.data import write_table
 
 LANGUAGES = ("en", "de", "fr")
-KINDS = ("basics", "words", "notices", "numbers", "sense", "lists", "names", "short")  # tables in lab/phrasebook/kinds
+# Tables in lab/phrasebook/kinds.
+KINDS = ("basics", "words", "notices", "numbers", "sense", "turns", "lists", "names", "short")
 TABLES = Path(__file__).parents[1] / "phrasebook"
 GAP = re.compile(r"\{([a-z]+)(\d?)(?::([A-Za-z0-9]+))?\}")
 BETWEEN_HOURS = re.compile(r"\b(half past|(quarter|five|ten|twenty|twenty-five) (past|to)) \w+")
@@ -319,9 +320,15 @@ def test_sentences() -> list[tuple[str, str, str]]:
 
 def kinds() -> dict[str, list[tuple[str, str, str]]]:
     """What translators get wrong, by kind: the most basic short texts, words alone, notices, numbers in words,
-    reversed sense, lines of lists, names that are words, short sentences.
+    reversed sense, the same beside a time or a place, lines of lists, names that are words, short sentences.
     """
     return {name: _triples(f"kinds/{name}.tsv") for name in KINDS}
+
+
+def stops() -> list[tuple[str, str, str]]:
+    """The basic short texts of two words and more that end without a mark, with a full stop in all three languages."""
+    bare = [row for row in _triples("kinds/basics.tsv") if " " in row[0] and all(text[-1].isalpha() for text in row)]
+    return [(f"{english}.", f"{german}.", f"{french}.") for english, german, french in bare]
 
 
 @one_sentence
@@ -330,7 +337,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(
         prog="python -m lab.translator.phrasebook",
         description="Write sentences in English, German and French for training: phrasebook.tsv.gz, hours.tsv.gz, "
-        "written.tsv.gz, rarer.tsv.gz and those of kinds.",
+        "written.tsv.gz, rarer.tsv.gz, stops.tsv.gz and those of kinds.",
     )
     parser.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
     parser.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")
@@ -340,7 +347,14 @@ def main(argv: list[str] | None = None) -> int:
     lines = sentences(options.count, options.seed)
     hours = [row for row in lines if names_a_time(row[0])]  # by themselves, so that a mixture can have more of them
     others = [row for row in lines if not names_a_time(row[0])]
-    tables = {"phrasebook": others, "hours": hours, "written": handwriting(), "rarer": rarer(), **kinds()}
+    tables = {
+        "phrasebook": others,
+        "hours": hours,
+        "written": handwriting(),
+        "rarer": rarer(),
+        **kinds(),
+        "stops": stops(),
+    }
     for name, rows in tables.items():
         write_table(options.out / f"{name}.tsv.gz", LANGUAGES, rows)
         print(f"{len(rows)} sentences in {options.out / name}.tsv.gz")

@@ -36,13 +36,13 @@ PER_SOURCE = 60  # validation pairs of each source and direction
 # source is low, so that some thousands of its pairs come up; a word list as it stands (`ding`) is no text.
 KINDS = {
     **PRESETS["everyday"],
-    "learned": "basics words notices lists names short numbers sense lexicon dingphrases interface tatoeba phrasebook "
-    "hours written",
-    "mixture": "basics=120 words=14 notices=55 lists=30 names=20 short=110 numbers=14 sense=16 lexicon=4 "
-    "dingphrases=1.3 interface=1.3 tatoeba=0.5 phrasebook=4 hours=8 written=2.4 rarer=1 wmt_news.en-de=0.8 "
-    "wmt_news.en-fr=2.1 news_commentary=1.6 xquad=8 mlqe_pe=4 pud=8 ntrex=8 covost=0.7 klexikon_back=0.06 "
-    "hansard=0.06 europarl=0.37 opensubtitles=0.23 wesnoth=0.28 chat24=0.8 bcontrast=0.7 books=0.8 guides=0.7 "
-    "train=0.1 dynamics365=0.1 debian_web=0.12 ding=0",
+    "learned": "basics stops words notices lists names short numbers sense turns lexicon dingphrases interface tatoeba "
+    "phrasebook hours written",
+    "mixture": "basics=70 stops=14 words=130 notices=26 lists=20 names=14 short=60 numbers=14 sense=30 turns=30 "
+    "lexicon=9 dingphrases=1.3 interface=1.0 tatoeba=0.6 phrasebook=4 hours=8 written=3 rarer=1.5 "
+    "wmt_news.en-de=1.5 wmt_news.en-fr=3 news_commentary=2.4 xquad=12 mlqe_pe=5 pud=12 ntrex=12 covost=1 "
+    "klexikon_back=0.1 hansard=0.06 europarl=0.5 opensubtitles=0.4 wesnoth=0.28 chat24=1 bcontrast=1 "
+    "books=1 guides=0.8 train=0.1 dynamics365=0.1 debian_web=0.12 ding=0",
     "temperature": 1.0,
     "one_way": "klexikon_back",
     "noise": 0.2,

@@ -154,6 +154,23 @@ def test_tables_of_kinds_are_whole_and_negated_alike():
             assert re.search(no["fr"], french, re.IGNORECASE), french
 
 
+def test_a_sense_that_is_turned_beside_a_time_is_turned_in_all_three_languages():
+    turned = 0
+    for english, german, french in phrasebook.kinds()["turns"]:
+        negative = re.search(r"disagree|did not|refuse|failed|denied|hardly|never", english)
+        turned += bool(negative)
+        no = r"\b(nicht|nie|kaum|weigerte|abgestritten)\b", r"\b(pas|jamais|refusé|nié|à peine)\b"
+        for pattern, text in zip(no, (german, french)):
+            assert bool(negative) == bool(re.search(pattern, text)), text
+    assert turned > 600
+
+
+def test_basic_texts_get_a_full_stop_in_all_languages_or_in_none():
+    rows = phrasebook.stops()
+    assert len(rows) > 1000 and ("Lost property.", "Fundbüro.", "Objets trouvés.") in rows
+    assert not any(text.endswith(("..", "!.", "?.", "….")) for row in rows for text in row)
+
+
 def test_numbers_in_words_are_the_same_number():
     from num2words import num2words
 

@@ -124,3 +124,17 @@ def test_sentences_without_capitals_are_split_too():
     assert split_sentences("i am here. are you?") == ["i am here.", "are you?"]
     assert split_sentences("ask dr. smith, e.g. today.") == ["ask dr. smith, e.g. today."]
     assert split_sentences("I saw it… and left.") == ["I saw it… and left."]
+
+
+@pytest.mark.parametrize(
+    "typed, usual, word",
+    [
+        ("Œuf", "œuf", "egg"),
+        ("Œuf au plat", "œuf au plat", "egg"),
+        ("Les Œuvres de Zola", "Les œuvres de Zola", "works"),
+    ],
+)
+def test_a_capital_that_the_vocabulary_lacks_is_read_small(everyday, typed, usual, word):
+    assert everyday.usual(typed, "fr") == usual
+    assert word in everyday.translate(typed, "fr", "en").text.lower()
+    assert everyday.usual("Ж", "fr") == "Ж"  # where it lacks the small letter, too, nothing changes

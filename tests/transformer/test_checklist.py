@@ -1,5 +1,6 @@
 """The checklist's rules tell right from wrong, and its tables are whole."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -17,6 +18,7 @@ from transformer.checklist import (
     weak_kinds,
     write,
 )
+from transformer.translator import Translator
 
 PAIRS = ("en-de", "de-en", "en-fr", "fr-en")
 
@@ -98,3 +100,14 @@ def test_what_is_weak_is_read_from_beside_the_weights(tmp_path):
     rows = load_summary(tmp_path)
     assert weak_kinds(rows, "en-de") == [("words", 0.3, [["a", "b"]]), ("clock", 0.8, [["a", "b"]])]
     assert weak_kinds(rows, "de-en") == []
+
+
+@pytest.mark.parametrize("target, no", [("de", r"\b(nicht|kein\w*|uneinig)\b"), ("fr", r"\bpas\b|désaccord")])
+def test_a_time_beside_it_turns_no_disagreement_into_agreement(device, target, no):
+    everyday = Translator.from_pretrained("everyday", device)
+    persons = ("She", "He", "My sister", "The driver")
+    times = ("at 7:15 pm", "at 9:30 am", "at 6 pm", "in the evening", "yesterday")
+    whom = ("the doctor", "the teacher", "her boss", "the judge")
+    texts = [f"{a} disagreed with {b} {c}." for a in persons for b in whom for c in times]
+    answers = everyday.translate(texts, "en", target)
+    assert not [answer.text for answer in answers if not re.search(no, answer.text)]

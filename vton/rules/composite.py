@@ -229,15 +229,6 @@ def carry_colours(
     out = np.clip(synthesis, 0, 255).round().astype(np.uint8)
     if not aligned.any():
         return out
-    # Only the region changes: on a phone's photo that is a fraction of the frame.
-    rows, columns = np.nonzero(region.any(1))[0], np.nonzero(region.any(0))[0]
-    box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    out[box] = _carry_in_box(out[box], synthesis[box], warped[box], region[box], aligned[box], sigma)
-    return out
-
-
-def _carry_in_box(out, synthesis, warped, region, aligned, sigma):
-    """`carry_colours` inside the region's box."""
     picture, cloth = _lab(np.clip(synthesis, 0, 255)), _lab(np.clip(warped, 0, 255))
     # Fades towards what the garment leaves open, where the warp is least certain.
     far = cv2.distanceTransform((aligned | ~region).astype(np.uint8), cv2.DIST_L2, 3)
