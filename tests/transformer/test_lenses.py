@@ -129,7 +129,7 @@ def test_the_leaves_of_a_parse_are_told_by_their_words():
     parser = Parser.from_pretrained("parse", device="cpu")
     parsed = parser.translate("The cell divides.")
     tokens = [*parsed.tokens, "</s>"]
-    assert {"The", "cell", "divides"} <= set(tokens) and logit_lens(parser, parsed).tokens == tokens
+    assert {"▁The", "▁cell", "▁divides"} <= set(tokens) and logit_lens(parser, parsed).tokens == tokens
     shares = contributions(parser, parsed)
     assert shares.tokens == tokens and shares.prefix_tokens == ["<s>", *parsed.tokens]
 

@@ -134,7 +134,7 @@ def test_a_search_reads_what_a_teacher_forced_pass_reads(trained):
     )
     attention = parser.attend(found)
     assert attention.target_tokens == [*found.tokens, "</s>"]
-    assert found.tokens[:4] == ["(S", "(NP", "The", "strain"]
+    assert found.tokens[:4] == ["(S", "(NP", "▁The", "▁strain"]
     weights = phrase_weights(attention, found.sentences[0])
     assert weights.shape == (5 + 7, 7)  # S, NP, VP, PP, NP, then the words
     assert (weights >= 0).all() and (weights.sum(1) <= 1.0001).all() and weights.sum(1).min() > 0
