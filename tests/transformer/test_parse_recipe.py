@@ -139,7 +139,7 @@ def test_a_search_reads_what_a_teacher_forced_pass_reads(trained):
     assert weights.shape == (5 + 7, 7)  # S, NP, VP, PP, NP, then the words
     assert (weights >= 0).all() and (weights.sum(1) <= 1.0001).all() and weights.sum(1).min() > 0
     # the leaf of a word of one piece: the row of its step, all heads together
-    step = found.tokens.index("strain")
+    step = found.tokens.index("▁strain")
     pieces = [i for i, piece in enumerate(attention.source_tokens) if word_numbers(attention.source_tokens)[i] == 1]
     assert weights[5 + 1, 1] == pytest.approx(attention.cross[-1][:, step, pieces].mean(0).sum(), abs=1e-6)
 
