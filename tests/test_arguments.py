@@ -34,7 +34,6 @@ NEEDED = {
     "lab.translator.groups": "--data FILE",
     "lab.translator.grow": "--model everyday --size mini --out NEW",
     "lab.translator.phrasebook": "--out NEW",
-    "lab.translator.hard": "--model everyday --out NEW",
     "lab.translator.variety": "--data FOLDER --out NEW",
     "lab.translator.lexicon": "--data FILE --source en --target de --out NEW",
     "transformer.export": "FOLDER NEW",

@@ -1,18 +1,14 @@
 """What a translator still gets wrong of the common words and the most basic short texts that it has learned.
 
-    python -m lab.translator.hard --model everyday --out OWN
-
 Most of what is learned by heart is known after a few times, and going through all of it again costs general text as
 much as it gains. So only what is wrong, letter for letter, is written, by direction: `hardwords.en-de.tsv.gz` and the
-like, which a mixture learns in that direction alone (`--one-way hard`).
+like, which a mixture learns in that direction alone. `lab.translator.phrasebook --model` writes them.
 """
 
 from __future__ import annotations
 
-from lab.translator.phrasebook import kinds
-from training.arguments import CommandLine, a_folder_to_write
-from training.command import one_sentence
-from transformer.data import write_table
+from collections.abc import Mapping, Sequence
+
 from transformer.translator import Translator
 
 LANGUAGES = ("en", "de", "fr")
@@ -24,7 +20,7 @@ def bare(text: str) -> str:
     return text.lower().rstrip(".! ").replace("’", "'")
 
 
-def wrong(translator: Translator, source: str, target: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def wrong(translator: Translator, source: str, target: str, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The pairs whose source the translator gives another text than any that it has here."""
     references: dict[str, set[str]] = {}
     for text, answer in pairs:
@@ -35,29 +31,18 @@ def wrong(translator: Translator, source: str, target: str, pairs: list[tuple[st
     return [pair for pair in dict.fromkeys(pairs) if answer_of[pair[0]] not in references[bare(pair[0])]]
 
 
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
-    """The command line; prints how many pairs of each kind and direction are wrong."""
-    parser = CommandLine(
-        prog="python -m lab.translator.hard",
-        description="Write what a translator still gets wrong of the words and basic texts that it has learned.",
-    )
-    parser.add_argument("--model", required=True, help="name of a shipped model, or a folder")
-    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
-    options = parser.parse_args(argv)
-    translator, tables = Translator.from_pretrained(options.model), kinds()
-    options.out.mkdir(parents=True, exist_ok=True)
+def hard_tables(
+    translator: Translator, tables: Mapping[str, Sequence[Sequence[str]]]
+) -> dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Columns and rows of each table of what is wrong, by its name such as "hardwords.en-de"; English comes first.
+
+    tables: rows in English, German and French by kind, those of `KINDS` at least.
+    """
+    result: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {}
     for source, target in translator.pairs:
         first, second = LANGUAGES.index(source), LANGUAGES.index(target)
         for kind in KINDS:
-            pairs = [(row[first], row[second]) for row in tables[kind]]
-            rows = wrong(translator, source, target, pairs)
-            columns = ("en", source if target == "en" else target)
-            path = options.out / f"hard{kind}.{source}-{target}.tsv.gz"
-            write_table(path, columns, rows if source == "en" else [(b, a) for a, b in rows])
-            print(f"{len(rows)} of {len(pairs)} pairs in {path}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+            rows = wrong(translator, source, target, [(row[first], row[second]) for row in tables[kind]])
+            turn = -1 if target == "en" else 1
+            result[f"hard{kind}.{source}-{target}"] = ((source, target)[::turn], [row[::turn] for row in rows])
+    return result

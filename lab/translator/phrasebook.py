@@ -1,13 +1,14 @@
 """What travellers say, in English, German and French: sentences with gaps, and the words that fill them.
 
-    python -m lab.translator.phrasebook --out data
+    python -m lab.translator.phrasebook --out data [--model everyday]
 
 Parallel text has the words of a journey too seldom: that a flight is cancelled, what somebody is allergic to, platforms
 and traffic lights. The sentences stand in `lab/phrasebook/phrases.tsv`, the words with their number and gender in
 `words.tsv` beside it. A gap `{class:form}` takes one word of a class, the same in all three languages, in a form such
 as `the`, `zum` or `du` (with a 0, the article alone); `{food2}` is a second word of the class `food`. `written.tsv` has
 whole sentences of daily life, news and knowledge, `rarer.tsv` such around words that parallel text has seldom, and
-`held_out.tsv` sixty of travellers, for tests alone.
+`held_out.tsv` sixty of travellers, for tests alone. Of words and basic texts a `--model` still gets some wrong: these
+are written once more, by themselves (`lab.translator.hard`).
 `transformer.prepare` reads the tables that the command writes.
 """
 
@@ -21,9 +22,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from lab.translator.hard import hard_tables
 from training.arguments import CommandLine, a_folder_to_write, a_seed, integer
 from training.command import one_sentence
 from transformer.data import write_table
+from transformer.translator import Translator
 
 LANGUAGES = ("en", "de", "fr")
 # Tables in lab/phrasebook/kinds.
@@ -342,7 +345,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
     parser.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")
     parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
+    parser.add_argument("--model", help="also what this shipped model, or folder of one, gets wrong")
     options = parser.parse_args(argv)
+    translator = Translator.from_pretrained(options.model) if options.model else None
     options.out.mkdir(parents=True, exist_ok=True)
     lines = sentences(options.count, options.seed)
     hours = [row for row in lines if names_a_time(row[0])]  # by themselves, so that a mixture can have more of them
@@ -358,6 +363,9 @@ def main(argv: list[str] | None = None) -> int:
     for name, rows in tables.items():
         write_table(options.out / f"{name}.tsv.gz", LANGUAGES, rows)
         print(f"{len(rows)} sentences in {options.out / name}.tsv.gz")
+    for name, (columns, pairs) in hard_tables(translator, tables).items() if translator else ():
+        write_table(options.out / f"{name}.tsv.gz", columns, pairs)
+        print(f"{len(pairs)} pairs in {options.out / name}.tsv.gz")
     return 0
 
 

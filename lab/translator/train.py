@@ -36,15 +36,16 @@ PER_SOURCE = 60  # validation pairs of each source and direction
 # source is low, so that some thousands of its pairs come up; a word list as it stands (`ding`) is no text.
 KINDS = {
     **PRESETS["everyday"],
-    "learned": "basics stops words notices lists names short numbers sense turns lexicon dingphrases interface tatoeba "
-    "phrasebook hours written",
-    "mixture": "basics=70 stops=14 words=130 notices=26 lists=20 names=14 short=60 numbers=14 sense=30 turns=30 "
-    "lexicon=9 dingphrases=1.3 interface=1.0 tatoeba=0.6 phrasebook=4 hours=8 written=3 rarer=1.5 "
-    "wmt_news.en-de=1.5 wmt_news.en-fr=3 news_commentary=2.4 xquad=12 mlqe_pe=5 pud=12 ntrex=12 covost=1 "
-    "klexikon_back=0.1 hansard=0.06 europarl=0.5 opensubtitles=0.4 wesnoth=0.28 chat24=1 bcontrast=1 "
-    "books=1 guides=0.8 train=0.1 dynamics365=0.1 debian_web=0.12 ding=0",
+    "learned": "hardwords hardbasics basics stops words notices lists names short numbers sense turns lexicon "
+    "dingphrases interface tatoeba phrasebook hours written",
+    "mixture": "hardwords=260 hardbasics=240 basics=30 stops=6 words=16 notices=20 lists=16 names=10 short=40 "
+    "numbers=12 sense=14 turns=14 lexicon=4 dingphrases=1.3 interface=1.0 tatoeba=0.8 phrasebook=3 "
+    "hours=6 written=3 rarer=1.5 wmt_news.en-de=2 wmt_news.en-fr=4 news_commentary=3 xquad=14 mlqe_pe=6 "
+    "pud=14 ntrex=14 covost=1.2 klexikon_back=0.12 hansard=0.06 europarl=0.6 opensubtitles=0.5 "
+    "wesnoth=0.28 chat24=1 bcontrast=1 books=1 guides=0.8 train=0.1 dynamics365=0.1 debian_web=0.12 "
+    "ding=0",
     "temperature": 1.0,
-    "one_way": "klexikon_back",
+    "one_way": "klexikon_back hard",
     "noise": 0.2,
     "names": 0.5,
     "headings": 0.4,
@@ -54,15 +55,16 @@ KINDS = {
     "rate": 3e-4,
     "warmup": 20,
     "decay": 0.7,
-    "steps": 560,
+    "steps": 300,
     "tokens": 1280,
     "max_length": 80,
     "accumulate": 3,
-    "seed": 353,
+    "seed": 373,
     "threads": 1,
     "bleu": 0,
-    "save_every": 50,
-    "evaluate_every": 560,
+    "save_every": 25,
+    "keep_last": 6,
+    "evaluate_every": 300,
     "log_every": 10,
 }
 
