@@ -28,7 +28,8 @@ def cards() -> list[tuple[str, str, float]]:
     entries = []
     for name in assets.list_models():
         folder: Path = assets.model_dir(name)
-        text = (folder / "CARD.md").read_text(encoding="utf-8")
+        card = folder / "CARD.md"
+        text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."
         megabytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 1e6
         entries.append((name, text, megabytes))
     return entries
@@ -46,7 +47,8 @@ class AboutTab(View):
         titles = json.loads(theme.read("about/titles.json"))
         for name, text, megabytes in cards():
             can, cannot, rest = parts(text)
-            with gr.Accordion(f"{titles[name]} · {name} · {megabytes:.1f} MB", open=False):
+            title = f"{titles[name]} · {name}" if name in titles else name  # a model that was put there has none
+            with gr.Accordion(f"{title} · {megabytes:.1f} MB", open=False):
                 gr.Markdown(f"### What it can do\n\n{can}", elem_classes=CARD)
                 if cannot:
                     gr.Markdown(f"### What it cannot do\n\n{cannot}", elem_classes=CARD)

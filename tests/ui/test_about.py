@@ -1,10 +1,11 @@
 import json
 
+import gradio as gr
 import pytest
 
 from training import assets
 from ui import first, theme
-from ui.about import FAILURES, cards, parts
+from ui.about import FAILURES, AboutTab, cards, parts
 
 
 @pytest.mark.parametrize("name", assets.list_models())
@@ -18,6 +19,17 @@ def test_a_card_opens_with_what_the_model_can_and_cannot_do_and_loses_nothing(na
 
 def test_a_card_without_sections_is_shown_as_it_is():
     assert parts("This model has no card.") == ("This model has no card.", "", "")
+
+
+def test_a_model_that_was_put_there_without_card_or_title_still_shows(monkeypatch, tmp_path):
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "models" / "mine" / "config.json").write_text("{}")
+    monkeypatch.setattr(assets, "assets_dir", lambda: tmp_path)
+    assert cards() == [("mine", "This model has no card.", 0.0)]
+    with gr.Blocks() as page:
+        AboutTab("about", None).build()
+    labels = [block.label for block in page.blocks.values() if isinstance(block, gr.Accordion)]
+    assert "mine · 0.0 MB" in labels
 
 
 def test_a_card_has_a_title_in_words_of_every_language():
