@@ -324,7 +324,7 @@ def test_it_opens_with_something_finished_and_comes_back_after_a_reload(visit):
     page = visit()
     assert page.input_value("#source-text textarea").startswith("The animal didn't cross the street")
     assert page.input_value("#target-text textarea").startswith("Das Tier")
-    assert "An example" in page.inner_text("#translate-status")
+    assert "A stored example" in page.inner_text("#translate-status")
 
     # What no longer belongs to the text is dimmed and says so.
     page.fill("#source-text textarea", SENTENCE)

@@ -167,6 +167,14 @@ def test_samples_of_a_step(runs):
     assert name == "result, step 20" and (picture == 20).all()
 
 
+def test_a_sample_that_is_being_written_waits_for_the_next_look(runs):
+    run = open_run(runs, "first")
+    whole = next(run.samples(20).glob("*.png")).read_bytes()
+    (run.samples(20) / "half.png").write_bytes(whole[: len(whole) // 2])
+    (run.samples(20) / "no.png").write_bytes(b"")
+    assert [name for _, name in watch.read_samples(run, 20)[0]] == ["result, step 20"]
+
+
 @pytest.mark.parametrize("seconds, words", [(45, "45 s"), (600, "10 min"), (11_100, "3 h 05 min")])
 def test_durations(seconds, words):
     assert recipes.duration(seconds) == words

@@ -1,6 +1,7 @@
 """Reading a run's folder for the page: its state in words, its curves, its samples. Without the page's library."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -283,7 +284,8 @@ def read_samples(run: Run, step: int) -> tuple[list[tuple[np.ndarray, str]], str
     for file in sorted(run.samples(step).iterdir()):
         if file.suffix == ".png":
             columns = f"; from the left: {COLUMNS[file.stem]}" if file.stem in COLUMNS else ""
-            pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}{columns}"))
+            with suppress(OSError):  # being written; the next look has it whole
+                pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}{columns}"))
         elif file.suffix == ".txt":
             texts.append(file.read_text(encoding="utf-8", errors="replace")[:MAX_TEXT])
     return pictures, "\n".join(texts)
