@@ -24,7 +24,7 @@ from ui.colours import RAMPS, paint
 from ui.translate.words import plain
 
 CELL = 28  # pixels of a cell, fewer where there are many
-LARGEST = 4000  # most pixels of a picture's side, of a PNG that is twice as sharp half as many more
+LARGEST, LARGEST_PNG = 4000, 6000  # most pixels of a drawing's side, and of its PNG's
 SEPARATE_CELLS = 10_000  # more cells are one picture inside an SVG, and without numbers
 INK, GREY, LINE = (31, 27, 24), (93, 84, 73), (210, 200, 185)
 DARK, LIGHT = (42, 18, 8), (255, 246, 236)  # numbers on light and on dark cells
@@ -276,7 +276,7 @@ class Png:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self.times = TWICE if TWICE * max(frame.width, frame.height) <= 1.5 * LARGEST else 1
+        self.times = TWICE if TWICE * max(frame.width, frame.height) <= LARGEST_PNG else 1
         self.picture = Image.new("RGB", (self.times * frame.width, self.times * frame.height), "white")
         self.pen = ImageDraw.Draw(self.picture)
 

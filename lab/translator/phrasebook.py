@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lab.translator.hard import hard_tables
+from lab.translator.hard import LANGUAGES, hard_tables
 from training.arguments import CommandLine, a_folder_to_write, a_seed, integer
 from training.command import one_sentence
 from transformer.data import write_table
 from transformer.translator import Translator
 
-LANGUAGES = ("en", "de", "fr")
 # Tables in lab/phrasebook/kinds.
 KINDS = ("basics", "words", "notices", "numbers", "sense", "turns", "lists", "names", "short")
 TABLES = Path(__file__).parents[1] / "phrasebook"

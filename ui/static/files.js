@@ -1,7 +1,7 @@
 // What the page saves for people is put into its language as it is fetched: drawings and pages by the walk that the page itself
 // takes, a PNG drawn anew from the SVG beside it. What programs read (CSV, JSON, npz) keeps its names.
 const TYPES = { html: 'text/html', svg: 'image/svg+xml' },
-  LARGEST = 6000; // most pixels of a PNG's side, as in ui/heat_map.py
+  LARGEST_PNG = 6000; // most pixels of its side, as in ui/heat_map.py
 
 async function spokenFile({ href, download }) {
   const type = TYPES[download.split('.').pop()],
@@ -16,7 +16,7 @@ async function picture(drawing) {
     canvas = document.createElement('canvas');
   image.src = URL.createObjectURL(await spokenFile(drawing));
   await image.decode();
-  const times = 2 * Math.max(image.width, image.height) > LARGEST ? 1 : 2;
+  const times = 2 * Math.max(image.width, image.height) > LARGEST_PNG ? 1 : 2;
   canvas.width = times * image.width;
   canvas.height = times * image.height;
   canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);

@@ -157,10 +157,10 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
         nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
         old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
         # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
-        rim = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
-        rim = cv2.resize(cv2.GaussianBlur(rim, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
+        area = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
+        area = cv2.resize(cv2.GaussianBlur(area, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
         person = cv2.resize(part.person.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
-        behind, front = (1 - figure) * rim, figure * (1 - old)
+        behind, front = (1 - figure) * area, figure * (1 - old)
         behind[person > 0], front[person > 0] = 0, 0
         front = np.maximum(front, figure * skin_seam(r, part))
         share = behind + front
